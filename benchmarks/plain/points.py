@@ -9,7 +9,8 @@ import numpy as np
 
 from changeproof.feasible.kernels import lengths
 from changeproof.methods.quorum import points
-from changeproof.methods.quorum.points import Aim, Asked, Nearest, Room
+from changeproof.methods.quorum.choosing import Aim
+from changeproof.methods.quorum.points import Asked, Nearest, Room
 from changeproof.model import Floats
 
 

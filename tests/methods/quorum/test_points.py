@@ -10,11 +10,11 @@ from scipy.optimize import linprog
 
 from changeproof import Network
 from changeproof.feasible.wide_tables import SEARCHED_COLUMNS, WIDE
+from changeproof.methods.quorum.choosing import Aim, Tried, choose
 from changeproof.methods.quorum.points import (
     WORTHWHILE,
     Jury,
     Room,
-    _chosen,
     nearest_accepted_points,
     pulled,
 )
@@ -111,19 +111,9 @@ def test_the_point_is_chosen_that_would_be_if_all_networks_were_asked(
     worths = far + penalty * np.maximum(margin - least, 0.0)
     now = 0.5 + penalty * np.maximum(margin - jury.least(jury.scores(here), failures), 0.0)
     limits = np.where(generator.random(n_people) < 0.5, np.inf, generator.uniform(size=n_people))
-    scores = np.empty((n_people, len(networks)))
     enough = now - WORTHWHILE
-    choice, best, nearest = _chosen(
-        *jury.panel,
-        jury.log_odds(here).T,
-        tried,
-        far,
-        enough,
-        limits,
-        margin,
-        failures,
-        penalty,
-        scores,
+    choice, best, scores, nearest = choose(
+        jury, jury.scores(here), Tried(tried, far, enough, limits), Aim(margin, failures, penalty)
     )
     expected = worths.argmin(axis=1)
     better = worths.min(axis=1) < enough

@@ -92,28 +92,13 @@ class Agreement:
         _linearise(scores, gradients, self.slopes, values, slopes)
         return values, slopes
 
-    def choose(
-        self,
-        before: Floats,
-        tried: Floats,
-        far: Floats,
-        enough: Floats,
-        limits: Floats,
-        margin: float,
-        failures: int,
-        penalty: float,
-    ) -> tuple[Integers, Floats, Integers, Floats]:
-        """Return everybody's best point, its worth, the nearest accepted, and the best's logits."""
-        n_people, n_points, n_columns = tried.shape
-        scores = self.scores(tried.reshape(-1, n_columns))
-        least = self.least(scores).reshape(n_people, n_points)
-        worths = far + penalty * np.maximum(margin - least, 0.0)
-        choice = worths.argmin(axis=1)
-        accepted = np.where((least >= margin) & (far < limits[:, None]), far, np.inf)
-        nearest = np.where(np.isfinite(accepted).any(axis=1), accepted.argmin(axis=1), -1)
-        people = np.arange(n_people)
-        chosen = scores.reshape(n_people, n_points, -1)[people, choice]
-        return choice, worths[people, choice], nearest, chosen
+    def at_most(self, before: Floats, rows: Floats, failures: int) -> Floats:
+        """Return infinity: a few members say too little about the mean of all, as was tried."""
+        return np.full(len(rows), np.inf)
+
+    def fill(self, rows: Floats, places: Integers, scores: Floats) -> None:
+        assert isinstance(self.models, NetworkStack)
+        fill_logits(self.models.blocks, rows, places, self._ones, scores)
 
     @cached_property
     def _ones(self) -> Floats:

@@ -25,6 +25,7 @@ from changeproof.datasets.task import Task
 from changeproof.feasible.kernels import lengths
 from changeproof.feasible.wide_tables import SEARCHED_COLUMNS, WIDE
 from changeproof.methods.quorum.agreement import Agreement
+from changeproof.methods.quorum.choosing import Aim, Judged, Tried, choose
 from changeproof.methods.shared.dual_simplex import OPTIMAL, solve
 from changeproof.methods.shared.ensembles import Groups
 from changeproof.model import Booleans, Floats, Integers, Model, Stack
@@ -62,7 +63,7 @@ FIRST_ASKED = 2
 ROUNDS_LEFT, SINGLE_FEATURES = 4, 2
 
 
-class Asked(Protocol):
+class Asked(Judged, Protocol):
     """Networks that are asked about points: all of them, or how far they agree.
 
     What they say of a row is a line of scores; the value of a line has to reach a margin.
@@ -71,29 +72,10 @@ class Asked(Protocol):
     def scores(self, rows: Floats) -> Floats:
         """Return what is said of rows [rows, networks]."""
 
-    def least(self, scores: Floats, failures: int) -> Floats:
-        """Return the value of every line."""
-
     def linear(
         self, rows: Floats, scores: Floats, margin: float, failures: int
     ) -> tuple[Floats, Floats]:
         """Return values [rows, k] that all have to reach the margin, and their slopes."""
-
-    def choose(
-        self,
-        before: Floats,
-        tried: Floats,
-        far: Floats,
-        enough: Floats,
-        limits: Floats,
-        margin: float,
-        failures: int,
-        penalty: float,
-    ) -> tuple[Integers, Floats, Integers, Floats]:
-        """Return everybody's best point, its worth, the nearest accepted, and the best's scores.
-
-        See `_chosen`.
-        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,21 +143,18 @@ class Jury:
         which = np.concatenate([first, order + 1], axis=1)
         return np.take_along_axis(scores, which, axis=1), self.panel.slopes(rows, which)
 
-    def choose(
-        self,
-        before: Floats,
-        tried: Floats,
-        far: Floats,
-        enough: Floats,
-        limits: Floats,
-        margin: float,
-        failures: int,
-        penalty: float,
-    ) -> tuple[Integers, Floats, Integers, Floats]:
-        chosen = np.empty((len(tried), len(self.models)))
-        points = before, tried, far, enough, limits
-        choice, found, nearest = _chosen(*self.panel, *points, margin, failures, penalty, chosen)
-        return choice, found, nearest, chosen
+    def at_most(self, before: Floats, rows: Floats, failures: int) -> Floats:
+        """Ask the first network and some that were lowest before."""
+        networks, units, groups = self.panel
+        found = np.full((len(rows), len(units)), np.inf)
+        first = np.empty((len(before), 1 + failures + FIRST_ASKED), np.int64)
+        _fill_lowest(before, groups, first)
+        every = np.repeat(first, len(rows) // len(before), axis=0)
+        fill_some_logits(networks, rows, every, units, found)
+        return self.least(found, failures)
+
+    def fill(self, rows: Floats, places: Integers, scores: Floats) -> None:
+        fill_logits(self.panel.networks, rows, places, self.panel.units, scores)
 
 
 class Panel(NamedTuple):
@@ -216,14 +195,6 @@ class Room(NamedTuple):
 
     def lengths(self, factuals: Floats, rows: Floats) -> Floats:
         return np.asarray(lengths(factuals, rows[:, None], self.weights)[:, 0])
-
-
-class Aim(NamedTuple):
-    """The logit to reach, by all networks but so many, and what it costs to miss it."""
-
-    margin: float
-    failures: int
-    penalty: float
 
 
 class Nearest(NamedTuple):
@@ -376,16 +347,15 @@ def _stepped(
         tried = np.stack([_on_the_way(own, now, goal, limits, share) for share in SHARES], axis=1)
         far = lengths(own, tried, limits.weights)
         enough = worth[going] - WORTHWHILE
-        choice, found, nearest, chosen = asked.choose(
-            scores[going], tried, far, enough, best.lengths[going], *aim
-        )
+        chosen = choose(asked, scores[going], Tried(tried, far, enough, best.lengths[going]), aim)
+        choice, found, nearest = chosen.best, chosen.worths, chosen.nearest
         kept = np.flatnonzero(nearest >= 0)
         best.rows[going[kept]] = tried[kept, nearest[kept]]
         best.lengths[going[kept]] = far[kept, nearest[kept]]
         better = found < enough
         moved = going[better]
         here[moved], worth[moved] = tried[better, choice[better]], found[better]
-        scores[moved] = chosen[better]
+        scores[moved] = chosen.scores[better]
         factor = np.where(better, REGIONS[choice], NOTHING_GAINED)
         regions[going] = np.minimum(factor * regions[going], LARGEST_REGION)
         going = going[regions[going] >= SMALLEST_REGION]
@@ -440,92 +410,23 @@ def _fill_least(scores: Any, groups: Any, failures: int, result: Any) -> None:
 
 
 @compiled
-def _lowest_of_groups(scores: Any, row: int, groups: Any, n_groups: int, found: Any) -> None:
-    """Fill in the first model and, of the lowest groups, the lowest each; the first if too few."""
-    taken = np.zeros(n_groups, np.bool_)
-    found[0] = 0
-    for i in range(1, len(found)):
-        found[i], low = 0, np.inf
-        for k in range(len(groups)):
-            if not taken[groups[k]] and scores[row, k + 1] < low:
-                found[i], low = k + 1, scores[row, k + 1]
-        if found[i] > 0:
-            taken[groups[found[i] - 1]] = True
+def _fill_lowest(scores: Any, groups: Any, found: Any) -> None:
+    """Fill in the first network and, of the lowest groups, the lowest each; the first if too few.
 
-
-@compiled
-def _chosen(
-    networks: Any,
-    units: Any,
-    groups: Any,
-    before: Any,
-    tried: Any,
-    far: Any,
-    enough: Any,
-    limits: Any,
-    margin: float,
-    failures: int,
-    penalty: float,
-    scores: Any,
-) -> tuple[Any, Any, Any]:
-    """Return everybody's best point of those that were tried, its worth, and the nearest accepted.
-
-    Points are tried [people, points, columns] and so far away. A point is worth its length and
-    what it costs to miss the margin; of the best one, `scores` [people, networks] are filled in. It
-    matters only if it is worth less than `enough`, and an accepted one (-1: none) only if it is
-    nearer than the `limits`. Of points that cannot matter, by what was lowest `before`, only a few
-    networks are asked, and an infinite worth is returned.
+    [people, networks]
     """
-    n_people, n_points, n_columns = tried.shape
-    rows = tried.reshape(-1, n_columns)
-    n_groups = _n_groups(groups)
-    lows, lowest = np.empty(n_groups), np.empty(failures + 1)
-    found = np.full((len(rows), len(units)), np.inf)
-    first = np.zeros((len(rows), 1 + failures + FIRST_ASKED), np.int64)
-    for p in range(n_people):
-        _lowest_of_groups(before, p, groups, n_groups, first[p * n_points])
-        for i in range(p * n_points + 1, (p + 1) * n_points):
-            for k in range(first.shape[1]):
-                first[i, k] = first[p * n_points, k]
-    fill_some_logits(networks, rows, first, units, found)
-    # No score is above these, so that no point is worth less than this.
-    highest, worths = np.empty(far.shape), np.empty(far.shape)
-    for p in range(n_people):
-        for i in range(n_points):
-            highest[p, i] = _least(found, p * n_points + i, groups, failures, lows, lowest)
-            worths[p, i] = far[p, i] + penalty * max(margin - highest[p, i], 0.0)
-    known = np.zeros(far.shape, np.bool_)
-    choice, nearest = np.zeros(n_people, np.int64), np.full(n_people, -1)
-    best, reached = np.full(n_people, np.inf), limits.copy()
-    places = np.empty(n_people, np.int64)
-    for _ in range(n_points):
-        n_places = 0
-        for p in range(n_people):
-            following, least = -1, np.inf
-            for i in range(n_points):
-                may_win = worths[p, i] < enough[p] and worths[p, i] <= best[p]
-                may_end = highest[p, i] >= margin and far[p, i] <= reached[p]
-                if not known[p, i] and (may_win or may_end) and worths[p, i] < least:
-                    following, least = i, worths[p, i]
-            if following >= 0:
-                places[n_places] = p * n_points + following
-                n_places += 1
-        if n_places == 0:
-            break
-        fill_logits(networks, rows, places[:n_places], units, found)
-        for n in range(n_places):
-            p, i = places[n] // n_points, places[n] % n_points
-            low = _least(found, places[n], groups, failures, lows, lowest)
-            worth = far[p, i] + penalty * max(margin - low, 0.0)
-            known[p, i] = True
-            if worth < best[p] or (worth == best[p] and i < choice[p]):
-                best[p], choice[p] = worth, i
-                for k in range(len(units)):
-                    scores[p, k] = found[places[n], k]
-            nearer = far[p, i] < reached[p] or (far[p, i] == reached[p] and i < nearest[p])
-            if low >= margin and nearer:
-                reached[p], nearest[p] = far[p, i], i
-    return choice, best, nearest
+    taken = np.empty(_n_groups(groups), np.bool_)
+    for row in range(len(found)):
+        taken[:] = False
+        found[row, 0] = 0
+        for i in range(1, found.shape[1]):
+            lowest, low = 0, np.inf
+            for k in range(len(groups)):
+                if not taken[groups[k]] and scores[row, k + 1] < low:
+                    lowest, low = k + 1, scores[row, k + 1]
+            found[row, i] = lowest
+            if lowest > 0:
+                taken[groups[lowest - 1]] = True
 
 
 def pulled(factuals: Floats, rows: Floats, accepts: Callable[[Floats], Booleans]) -> Floats:
