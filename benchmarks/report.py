@@ -279,6 +279,14 @@ SECTIONS: dict[str, tuple[str, str, Callable[[pd.DataFrame], str]]] = {
         "The fast engine of AP-Delta-S against a mixed-integer programme on HiGHS.",
         plain_section,
     ),
+    "feasible_rows": (
+        "The search among feasible rows",
+        "How much farther it goes than the nearest row there is, for pools of eight small models "
+        "and a base model on generated tables with rules. The nearest is proven by HiGHS, or all "
+        "rows are tried. By the score that guides the search, and by how often, and of how many "
+        "rows, changes are exchanged.",
+        plain_section,
+    ),
     "quorum_calibration": (
         "What quorum promises, and what happens",
         "One fit for each base network; everybody in the test part whom it rejects is advised, and "
