@@ -67,7 +67,7 @@ class SearchEffort(NamedTuple):
 
 
 USUAL = SearchEffort()
-# Of a pool of boosted trees, 2 to 4 % nearer for three times the time; 8 rows, 1 % more for twice
+# Of a pool of boosted trees, 1 to 6 % nearer for three times the time; 8 rows, 1 % more for twice
 # that.
 THOROUGH = SearchEffort(exchanges=6, kept=3)
 

@@ -55,3 +55,18 @@ def test_a_model_that_is_never_sure_votes_without_dividing_by_nought() -> None:
     even = Judge(lambda rows: np.full(len(rows), 0.5))
     rows = drawn(5)
     assert np.isfinite(Agreement.of(even, [even], rows).log_odds(rows)).all()
+
+
+def test_asking_in_stages_and_all_at_once_say_the_same() -> None:
+    base, *pool = alike(COLUMNS, 15)
+    rows = drawn(300)
+    rows = rows[base.favourable(rows)]
+    agreement = Agreement(ModelStack((base, *pool)), Agreement.of(base, pool, rows).slopes)
+    agreed = agreement.log_odds(rows)
+    for threshold in (0.0, 1.0, float(np.median(agreed)), float(agreed.max())):
+        found = agreement.reaches(rows, threshold)
+        np.testing.assert_array_equal(found, agreed >= threshold)
+    assert not agreement.reaches(rows, float(agreed.max()) + 1e-12).any()
+    # A few members guide the search.
+    few = plain_agreement(pool[:8], rows, rows)
+    np.testing.assert_allclose(agreement.guide(rows), few, rtol=1e-9)

@@ -20,7 +20,6 @@ from changeproof import (
 from changeproof.arithmetic.votes import least_share
 from changeproof.datasets.split import Part
 from changeproof.methods.quorum.agreement import Agreement
-from changeproof.methods.quorum.method import CAUTION, THRESHOLDS
 from changeproof.methods.quorum.points import AgreedPoints
 from changeproof.model import Floats
 from changeproof.models.estimator import EstimatorLearner
@@ -100,14 +99,14 @@ def test_the_calibrated_share_is_what_the_judges_say() -> None:
     people = adverse(context, "validation", "update")[:50]
     # Counted slowly: of every person the most that is lost with this threshold or a larger one.
     lost = np.zeros(50)
-    for again._threshold in [each for each in THRESHOLDS if each >= chosen.threshold]:
+    for again._threshold in [each for each in method._thresholds if each >= chosen.threshold]:
         for place, row in enumerate(people):
             answer = again.generate(Factuals(np.zeros(1, np.int64), row[None])).rows
             if method._agreement.log_odds(answer)[0] < again._threshold:
                 continue
             accepted = method._judges.jury.stack.favourable(answer)[:, 0]
-            # Eight judges, one of every kind; each refusal counts a quarter more.
-            lost[place] = max(lost[place], CAUTION * (1.0 - accepted.mean()))
+            # Eight judges, one of every kind.
+            lost[place] = max(lost[place], 1.0 - accepted.mean())
     assert lost.any()
     assert chosen.estimate == pytest.approx(1.0 - (lost.sum() + 1.0) / 51.0)
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
 from changeproof.arithmetic.functions import log, logarithms, sigmoid
-from changeproof.model import Floats, Integers, Model, Stack
+from changeproof.model import Booleans, Floats, Integers, Model, Stack
 from changeproof.models.learner import stacked
 from changeproof.networks.blocks import fill_logits, fill_slopes
 from changeproof.networks.network import checked_rows
@@ -27,6 +28,10 @@ from changeproof.networks.stack import NetworkStack
 STEEPNESS = 4.0
 # No model is taken as less sure than this, usually.
 LEAST_SURE = 0.01
+# Members that guide a search where all would take long, and how many have been asked about a row
+# before the next are.
+GUIDES, FIRST_ASKED = 8, (4, 12)
+BELOW_ONE = 1.0 - 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +59,48 @@ class Agreement:
         """
         if isinstance(self.models, NetworkStack):
             return self.least(self.scores(rows))
-        probabilities, votes = self.models.probabilities(rows), np.empty(len(rows))
-        _fill_votes(probabilities, self.slopes, votes)
-        agreed, short = _log_odds(votes), probabilities[0] - 0.5
+        probabilities, votes = self.models.probabilities(rows), np.zeros(len(rows))
+        _add_votes(probabilities[1:], self.slopes[1:], votes)
+        agreed, short = _log_odds(votes / (len(self.slopes) - 1)), probabilities[0] - 0.5
         return np.where(short < 0.0, np.minimum(agreed, short), agreed)
+
+    def guide(self, rows: Floats) -> Floats:
+        """Return about the same as `log_odds`, of a few members if all would take long."""
+        return self._few.log_odds(rows)
+
+    def reaches(self, rows: Floats, threshold: float) -> Booleans:
+        """Return where the pool agrees up to a threshold; the base model has to accept all rows.
+
+        Members that would take long are asked about rows only as long as those can reach it.
+        """
+        if isinstance(self.models, NetworkStack):
+            return self.log_odds(rows) >= threshold
+        n_members = len(self.slopes) - 1
+        votes, going = np.zeros(len(rows)), np.arange(len(rows))
+        for start, stop in pairwise([0, *(n for n in FIRST_ASKED if n < n_members), n_members]):
+            some = votes[going]
+            models = self._parts.setdefault((start, stop), self.models.part(1 + start, 1 + stop))
+            probabilities = models.probabilities(rows[going])
+            _add_votes(probabilities, self.slopes[1 + start : 1 + stop], some)
+            votes[going] = some
+            # With everybody else's full vote.
+            most = (some + (n_members - stop)) / n_members
+            going = going[_log_odds(np.minimum(most, BELOW_ONE)) >= threshold]
+            if not len(going):
+                break
+        result = np.zeros(len(rows), dtype=np.bool_)
+        result[going] = True
+        return result
+
+    @cached_property
+    def _few(self) -> Agreement:
+        if isinstance(self.models, NetworkStack) or len(self.slopes) <= 1 + GUIDES:
+            return self
+        return Agreement(self.models.part(0, 1 + GUIDES), self.slopes[: 1 + GUIDES])
+
+    @cached_property
+    def _parts(self) -> dict[tuple[int, int], Stack]:
+        return {}
 
     # What a search of points asks, of networks.
 
@@ -110,13 +153,11 @@ def _log_odds(votes: Floats) -> Floats:
 
 
 @compiled
-def _fill_votes(probabilities: Any, slopes: Any, votes: Any) -> None:
-    """Fill in the mean vote of all models but the first."""
+def _add_votes(probabilities: Any, slopes: Any, votes: Any) -> None:
+    """Add the votes of models [models, rows], one after the other."""
     for i in range(len(votes)):
-        total = 0.0
-        for m in range(1, len(slopes)):
-            total += sigmoid(slopes[m] * (probabilities[m, i] - 0.5))
-        votes[i] = total / (len(slopes) - 1)
+        for m in range(len(slopes)):
+            votes[i] += sigmoid(slopes[m] * (probabilities[m, i] - 0.5))
 
 
 @compiled

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, NonNegativeFloat, PositiveInt
 
+from changeproof.arithmetic.functions import log
 from changeproof.datasets.split import Part
 from changeproof.errors import InputError
 from changeproof.feasible.kernels import lengths
@@ -48,17 +49,17 @@ from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.randomness import stream
 
-# How far the pool has to agree, in log odds of the mean vote; one is chosen.
-THRESHOLDS = (5.0, 4.5, 4.0, 3.6, 3.3, 3.0, 2.8, 2.6, 2.4, 2.2, 2.0, 1.8, 1.6, 1.3, 1.0, 0.5, 0.0)
+# How far the pool has to agree, in log odds of the mean vote, for a target of 99 %; one is chosen.
+# A tenth of the failures takes so much more.
+THRESHOLDS, TENTH = (4.0, 3.6, 3.3, 3.0, 2.8, 2.6, 2.4, 2.2, 2.0, 1.8, 1.5, 1.0, 0.0), 1.3
+# Models that take longer begin with this one.
+FIRST_OF_OTHERS = 2
 # Whoever cannot have it gets the largest smaller one of these.
 COARSE = tuple(n / 2.0 for n in range(10))
-# What judges refuse counts a quarter more. Few judges are sometimes meek and sometimes harsh, and
-# the threshold that meek ones choose loses more than harsh ones save: with 28 of them, other models
-# refuse 6 to 27 % more than with a hundred, at the same mean distance (docs/quorum.md).
-CAUTION = 1.25
 # How many private models there are, of networks and of models that take longer to train.
-SIZES, SIZES_OF_OTHERS = Sizes(40, 28, 16), Sizes(24, 16, 8)
+SIZES, SIZES_OF_OTHERS = Sizes(24, 44, 16), Sizes(24, 16, 8)
 UNKNOWN = Calibrated(np.nan, np.nan, np.nan, 0, 0)
+LOG_TEN = 2.302585092994046
 NONE_ACCEPTED = "no row that the base model accepts was found"
 
 
@@ -84,10 +85,9 @@ class Quorum(Method):
     *Judges* choose the threshold, on people who are none of those that ask, and whom the base model
     was not fitted to (adverse rows of the validation and update parts). They are advised, and a
     threshold is taken with which no more than 1 - target of the judgements are against the advice,
-    all kinds of change counted the same, every refusal a quarter more, and one more person who
-    fails altogether. Who cannot reach the threshold gets the most agreement that can be had, and
-    does not count: `agreement` below `threshold` says so. This is the rule of conformal risk
-    control (`calibration.py`).
+    all kinds of change counted the same, and one more person who fails altogether. Who cannot reach
+    the threshold gets the most agreement that can be had, and does not count: `agreement` below
+    `threshold` says so. This is the rule of conformal risk control (`calibration.py`).
 
     *Witnesses* have a part in nothing. They are asked about the answers that are given.
 
@@ -110,7 +110,7 @@ class Quorum(Method):
     target
         The share of changed models that shall accept the advice.
     members, judges, witnesses
-        How many private models there are of each set. By default 40, 28 and 16 for our networks;
+        How many private models there are of each set. By default 24, 44 and 16 for our networks;
         24, 16 and 8 for other models, which take longer to train.
     people
         How many people the threshold is calibrated on, as far as there are so many.
@@ -195,6 +195,13 @@ class Quorum(Method):
             self.witnesses or usual.witnesses,
         )
 
+    @property
+    def _thresholds(self) -> tuple[float, ...]:
+        """What is tried, from large to small, whoever the people are."""
+        more = TENTH * (-log(1.0 - self.target) / LOG_TEN - 2.0)
+        first = 0 if self._points is not None else FIRST_OF_OTHERS
+        return tuple(max(0.0, round(each + more, 3)) for each in THRESHOLDS[first:])
+
     def _people(self) -> Trying:
         """Return people who are not asked about later.
 
@@ -243,10 +250,10 @@ class Quorum(Method):
             there = np.flatnonzero(np.isfinite(found).all(axis=1))
             there = there[self._agreement.log_odds(found[there]) >= threshold]
             lost[there], expected[there] = self._judges.refusals(found[there])
-            return CAUTION * lost, CAUTION * expected
+            return lost, expected
 
         people, unfitted = len(trying.people), trying.unfitted
-        return smallest_threshold(THRESHOLDS, losses, people, unfitted, self.target)
+        return smallest_threshold(self._thresholds, losses, people, unfitted, self.target)
 
     def _advice(self, people: Factuals, threshold: float, kept: Booleans | None = None) -> Floats:
         """Return what people would be told with a threshold."""
@@ -315,10 +322,10 @@ class Quorum(Method):
     # Nothing is said of `_deciding_models`. Rows just across the splits of the pool are nearer, but
     # the judges refuse more of them: with the threshold that this takes, people go farther.
     def _accepts(self, rows: Floats, people: People) -> Booleans:
-        return self._score(rows, people) >= self._threshold
+        return self._agreement.reaches(rows, self._threshold)
 
     def _score(self, rows: Floats, people: People) -> Floats:
-        return self._agreement.log_odds(rows)
+        return self._agreement.guide(rows)
 
     def _measure(self, rows: Floats, people: People) -> Columns:
         agreed, accepted = self._agreement.log_odds(rows), self._witnesses.accepted(rows)
