@@ -101,11 +101,15 @@ class Promise(NamedTuple):
         those count that are within the method's radius: its setting, or else its diagnostic.
     always
         Whether the method answers with nothing else.
+    updates
+        The setting that says through how many updates of a future the counterfactual holds, if
+        the promise is about all of them at once.
     """
 
     words: str
     ground: str | None = None
     always: bool = False
+    updates: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +223,11 @@ class Method(Configurable, ABC):
 
     context: Context
     _known_splits: tuple[Sequence[Model], list[Floats] | None]
+
+    @property
+    def promised(self) -> Promise | None:
+        """What it promises with its settings."""
+        return self.promise
 
     @final
     def fit(self, context: Context) -> Self:

@@ -61,13 +61,22 @@ class Calibrated(NamedTuple):
     unfitted: int
 
 
-def people_needed(target: float) -> int:
-    """Return how many people are enough whom the base model was not fitted to."""
-    return math.ceil(ENOUGH / (1.0 - target) - ROUNDING) - 1
+def people_needed(target: float, taken: float = 0.0) -> float:
+    """Return how many people are enough whom the base model was not fitted to.
+
+    Something else may have `taken` a part of what they may lose on average.
+    """
+    left = 1.0 - target - ENOUGH * taken
+    return math.ceil(ENOUGH / left - ROUNDING) - 1 if left > 0.0 else math.inf
 
 
 def smallest_threshold(
-    thresholds: Sequence[float], losses: Losses, people: int, unfitted: int, target: float
+    thresholds: Sequence[float],
+    losses: Losses,
+    people: int,
+    unfitted: int,
+    target: float,
+    taken: float = 0.0,
 ) -> Calibrated:
     """Return the smallest threshold that suffices, as all larger ones do.
 
@@ -85,10 +94,12 @@ def smallest_threshold(
         How many people there are, and how many of them the base model was not fitted to.
     target
         The share of models that shall accept.
+    taken
+        What is not left of what people may lose, when it is asked whether they are enough.
     """
     if not people:
         return Calibrated(thresholds[0], math.nan, 0.0, 0, 0)
-    rule = _Rule(target, people, unfitted)
+    rule = _Rule(target, people, unfitted, taken)
     lost, expected = np.zeros((2, people))
     best: Calibrated | None = None
     for threshold in thresholds:
@@ -116,10 +127,11 @@ class _Rule:
     target: float
     people: int
     unfitted: int
+    taken: float
 
     @property
     def enough(self) -> bool:
-        return self.unfitted >= people_needed(self.target)
+        return self.unfitted >= people_needed(self.target, self.taken)
 
     @property
     def allowed(self) -> float:

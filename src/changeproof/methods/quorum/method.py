@@ -28,11 +28,19 @@ from changeproof.methods.method import (
     Promise,
     WarmUp,
 )
+from changeproof.methods.quorum import chains
 from changeproof.methods.quorum.agreement import Agreement
 from changeproof.methods.quorum.calibration import (
     Calibrated,
     people_needed,
     smallest_threshold,
+)
+from changeproof.methods.quorum.chains import (
+    Assent,
+    FutureJudges,
+    Futures,
+    deployed,
+    lasting_members,
 )
 from changeproof.methods.quorum.points import AgreedPoints
 from changeproof.methods.quorum.pool import (
@@ -44,6 +52,7 @@ from changeproof.methods.quorum.pool import (
     supported_kinds,
 )
 from changeproof.model import Booleans, Floats
+from changeproof.models.chains import MOST_UPDATES, checked_steps
 from changeproof.models.learner import TrainingRequest, stacked, train_all
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
@@ -60,6 +69,18 @@ COARSE = tuple(n / 2.0 for n in range(10))
 SIZES, SIZES_OF_OTHERS = Sizes(24, 44, 16), Sizes(24, 16, 8)
 UNKNOWN = Calibrated(np.nan, np.nan, np.nan, 0, 0)
 LOG_TEN = 2.302585092994046
+# What is promised of advice that is to last.
+LASTING = Promise(
+    "is calibrated by conformal risk control: in expectation over people and futures, it holds "
+    "through {lasts} updates, one after the other, in at least {level:g} % of futures like the "
+    "method's own chains of updates. That is proven for people and futures like those of the "
+    "calibration, as far as both are enough. Otherwise {level:g} % is an estimate, and less is "
+    "proven: 'promised' in the diagnostics says how much. The chains are made as those of the "
+    "family updates, under other seeds. Of their updates, those count that pass the method's gate",
+    "updates",
+    always=True,
+    updates="lasts",
+)
 NONE_ACCEPTED = "no row that the base model accepts was found"
 
 
@@ -120,6 +141,18 @@ class Quorum(Method):
     sparsity
         Changes of single features are given up where the others can make up for it at this share
         of the distance more.
+    lasts
+        Through how many updates, one after the other, the advice shall hold. 0 stands for single
+        changes. With it, `target` is the share of futures in which advice holds through all of
+        them. A member is then a state of a private chain of updates, and judges and witnesses are
+        whole futures: by default 192, 96 and 16 for our networks; 96, 40 and 8 for other models.
+        Of networks, all but one member in 50 have to accept, each with a margin in units of its
+        own: how sure it usually is; `agreement` and `threshold` are such margins. `expect` says
+        what an update is made of. In the diagnostics, `futures` is how many judge, and `deployed`
+        the share of their updates that pass the gate. `chains.py` says what is promised.
+    gate
+        An update whose balanced accuracy on validation rows is lower than the base model's by more
+        than this is not deployed. It breaks no advice, and is no member. None deploys all.
     """
 
     name = "quorum"
@@ -150,12 +183,21 @@ class Quorum(Method):
     people: PositiveInt = 256
     expect: str | Sequence[str] = ()
     sparsity: NonNegativeFloat = 0.02
+    lasts: Annotated[int, Field(ge=0, le=MOST_UPDATES)] = 0
+    gate: Annotated[float, Field(ge=0, lt=1)] | None = 0.1
 
     # What the people that it is calibrated on leave alone.
     _kept: Booleans | None = None
 
     def __post_init__(self) -> None:
-        self._kinds = checked_kinds([self.expect] if isinstance(self.expect, str) else self.expect)
+        expect = [self.expect] if isinstance(self.expect, str) else self.expect
+        self._kinds = checked_kinds(expect)
+        if self.lasts:
+            checked_steps(expect)
+
+    @property
+    def promised(self) -> Promise | None:
+        return LASTING if self.lasts else self.promise
 
     def _prepare(self) -> None:
         context = self.context
@@ -166,7 +208,11 @@ class Quorum(Method):
                     f"quorum expects {kind!r}, which cannot happen to {context.learner.name}; "
                     f"expected some of: {', '.join(supported)}"
                 )
-        described = expected_members(context, self._kinds or supported, self.sizes)
+        described = (
+            lasting_members(context, self.lasts, self._kinds, self.sizes)
+            if self.lasts
+            else expected_members(context, self._kinds or supported, self.sizes)
+        )
         requests = [
             TrainingRequest(member.change, member.learner or context.learner, context.task)
             for members in described
@@ -175,12 +221,21 @@ class Quorum(Method):
         models = iter(train_all(requests))
         pool, judges, witnesses = ([next(models) for _ in members] for members in described)
         rows = context.task.rows("train")
-        self._judges = Judges.of(described.judges, judges, rows)
-        self._witnesses = Witnesses(stacked(witnesses))
-        self._agreement = Agreement.of(context.model, pool, rows)
+        if self.lasts:
+            self._futures, witnessing = (
+                Futures.of(context, each, self.lasts, self.gate) for each in (judges, witnesses)
+            )
+            self._witnesses = Witnesses(witnessing)
+            pool = [pool[place] for place in np.flatnonzero(deployed(context, pool, self.gate))]
+        else:
+            self._judges = Judges.of(described.judges, judges, rows)
+            self._witnesses = Witnesses(stacked(witnesses))
+        networks = isinstance(stacked([context.model, *pool]), NetworkStack)
+        asked = Assent if self.lasts and networks else Agreement
+        self._agreement: Assent | Agreement = asked.of(context.model, pool, rows)
         self._agreed = self._agreement.log_odds(rows)
         self._points: AgreedPoints | None = None
-        if isinstance(self._agreement.models, NetworkStack):
+        if networks:
             self._points = AgreedPoints(self._agreement, context.task, self.sparsity)
         self.calibrated = self._calibrate(self._people())
         self._threshold = self.calibrated.threshold
@@ -188,7 +243,8 @@ class Quorum(Method):
     @property
     def sizes(self) -> Sizes:
         """How many private models there are of each role."""
-        usual = SIZES if isinstance(self.context.model, Network) else SIZES_OF_OTHERS
+        sizes = (chains.SIZES, chains.SIZES_OF_OTHERS) if self.lasts else (SIZES, SIZES_OF_OTHERS)
+        usual = sizes[not isinstance(self.context.model, Network)]
         return Sizes(
             self.members or usual.members,
             self.judges or usual.judges,
@@ -198,6 +254,8 @@ class Quorum(Method):
     @property
     def _thresholds(self) -> tuple[float, ...]:
         """What is tried, from large to small, whoever the people are."""
+        if self.lasts:
+            return chains.MARGINS if self._points is not None else chains.AGREEMENTS
         more = TENTH * (-log(1.0 - self.target) / LOG_TEN - 2.0)
         first = 0 if self._points is not None else FIRST_OF_OTHERS
         return tuple(max(0.0, round(each + more, 3)) for each in THRESHOLDS[first:])
@@ -209,7 +267,8 @@ class Quorum(Method):
         """
         most = affordable(self.people, self.context.task.n_features)
         others = self._adverse(("validation", "update"), most)
-        if len(others) >= min(people_needed(self.target), most):
+        taken = FutureJudges(self._futures, self.target).one if self.lasts else 0.0
+        if len(others) >= min(people_needed(self.target, taken), most):
             return Trying(others, len(others))
         fitted = self._adverse(("train",), most - len(others))
         row_ids = np.concatenate([others.row_ids, fitted.row_ids])
@@ -242,18 +301,34 @@ class Quorum(Method):
         return result
 
     def _calibrate(self, trying: Trying) -> Calibrated:
-        def losses(threshold: float, some: slice) -> tuple[Floats, Floats]:
+        people, unfitted = len(trying.people), trying.unfitted
+
+        def advised(threshold: float, some: slice) -> Floats:
             kept = None if self._kept is None else self._kept[some]
             found = self._advice(trying.people[some], threshold, kept)
             # Who gets no advice, or less than was asked for, is not failed by what is promised.
-            lost, expected = np.zeros((2, len(found)))
             there = np.flatnonzero(np.isfinite(found).all(axis=1))
-            there = there[self._agreement.log_odds(found[there]) >= threshold]
+            found[there[self._agreement.log_odds(found[there]) < threshold]] = np.nan
+            return found
+
+        def losses(threshold: float, some: slice) -> tuple[Floats, Floats]:
+            found = advised(threshold, some)
+            lost, expected = np.zeros((2, len(found)))
+            there = np.isfinite(found).all(axis=1)
             lost[there], expected[there] = self._judges.refusals(found[there])
             return lost, expected
 
-        people, unfitted = len(trying.people), trying.unfitted
-        return smallest_threshold(self._thresholds, losses, people, unfitted, self.target)
+        if not self.lasts:
+            return smallest_threshold(self._thresholds, losses, people, unfitted, self.target)
+        judges = FutureJudges(self._futures, self.target)
+
+        def broken(threshold: float, some: slice) -> tuple[Floats, Floats]:
+            lost = judges.lost(advised(threshold, some), some.start)
+            return lost, lost
+
+        counts = people, unfitted, self.target, judges.one
+        found = smallest_threshold(self._thresholds, broken, *counts)
+        return found._replace(promised=found.promised - judges.promised_less)
 
     def _advice(self, people: Factuals, threshold: float, kept: Booleans | None = None) -> Floats:
         """Return what people would be told with a threshold."""
@@ -287,6 +362,9 @@ class Quorum(Method):
             "asked": np.full(n, self.sizes.witnesses),
             "at_least": self._witnesses.at_least(accepted),
         }
+        if self.lasts:
+            diagnostics["futures"] = np.full(n, len(self._futures))
+            diagnostics["deployed"] = np.full(n, self._futures.deployed.mean())
         return Candidates(rows, np.where(found, "", NONE_ACCEPTED).tolist(), diagnostics)
 
     def _nearest_points(self, points: AgreedPoints, factuals: Floats) -> Floats:

@@ -24,7 +24,6 @@ from changeproof.arithmetic.functions import logarithms
 from changeproof.datasets.task import Task
 from changeproof.feasible.kernels import lengths
 from changeproof.feasible.wide_tables import SEARCHED_COLUMNS, WIDE
-from changeproof.methods.quorum.agreement import Agreement
 from changeproof.methods.quorum.choosing import Aim, Judged, Tried, choose
 from changeproof.methods.shared.dual_simplex import OPTIMAL, solve
 from changeproof.methods.shared.ensembles import Groups
@@ -204,6 +203,12 @@ class Nearest(NamedTuple):
     lengths: Floats
 
 
+class Agreeing(Asked, Protocol):
+    """The same, with one number for what networks say of a row."""
+
+    def log_odds(self, rows: Floats) -> Floats: ...
+
+
 @dataclass(frozen=True, eq=False)
 class AgreedPoints:
     """Searches points inside the training range, as far as people are not outside of it.
@@ -211,7 +216,7 @@ class AgreedPoints:
     To spare a feature, a change may become longer by a share of `sparsity`.
     """
 
-    agreement: Agreement
+    agreement: Agreeing
     task: Task
     sparsity: float
 

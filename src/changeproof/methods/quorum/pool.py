@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from changeproof.arithmetic.votes import least_share
 from changeproof.errors import InputError, unknown
 from changeproof.methods.method import Context
 from changeproof.methods.quorum.points import TINY, Jury
-from changeproof.model import Floats, Integers, Model, Stack
+from changeproof.model import Booleans, Floats, Integers, Model
 from changeproof.models.private import FAR_AWAY, SEEDS, PrivateLearner
 from changeproof.models.recipes import (
     ADDED_SHARES,
@@ -284,16 +284,24 @@ class Judges:
         return refused, expected
 
 
+class Voters(Protocol):
+    """Models, or whole futures, that accept rows or do not."""
+
+    def __len__(self) -> int: ...
+
+    def favourable(self, rows: Floats) -> Booleans: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Witnesses:
     """Models that had no part in anything, asked about the advice that is given.
 
     Each is drawn by itself, from a fixed kind of change. So for one piece of advice their votes are
     independent, and bound the share of all such models that accepts it, kinds counted as often as
-    they are among the witnesses.
+    they are among the witnesses. Where advice is to last, a witness is a future.
     """
 
-    stack: Stack
+    stack: Voters
 
     def accepted(self, rows: Floats) -> Integers:
         return np.asarray(self.stack.favourable(rows).sum(axis=0))

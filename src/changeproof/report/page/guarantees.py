@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from changeproof.evaluation.life import Lives
 from changeproof.methods import REGISTRY, make_method
 from changeproof.methods.method import EVERY_FAMILY, PARAMETERS, Promise
 from changeproof.plugins import without_settings
@@ -147,15 +148,17 @@ def guarantees(tables: Tables, plan: Plan, results: StoredResults) -> list[Guara
     found = []
     for method in plan.methods:
         known = REGISTRY.known(without_settings(method))
-        promise = (known and known.promise) or (OTHERS if method in certifying else None)
+        made = make_method(method) if known and known.promise else None
+        promise = made.promised if made else OTHERS if method in certifying else None
         if promise is None:
             continue
-        settings = {} if promise is OTHERS else make_method(method).settings()
+        settings = made.settings() if made else {}
         level = 100.0 * settings.get("target", settings.get("robustness", 1.0))
         confidence = settings.get("confidence", 1.0)
         sure, unsure = 100.0 * confidence, round(100.0 * (1.0 - confidence), 9)
         radius = settings.get("radius")
-        held = {d: _held(results, d, method, promise, radius) for d in plan.datasets}
+        updates = settings[promise.updates] if promise.updates else None
+        held = {d: _held(results, d, method, promise, radius, updates) for d in plan.datasets}
         found.append(
             Guarantee(
                 method,
@@ -170,11 +173,17 @@ def guarantees(tables: Tables, plan: Plan, results: StoredResults) -> list[Guara
 
 
 def _held(
-    results: StoredResults, dataset: str, method: str, promise: Promise, radius: float | None
+    results: StoredResults,
+    dataset: str,
+    method: str,
+    promise: Promise,
+    radius: float | None,
+    updates: int | None,
 ) -> list[float | None]:
     """Return the percent that held where the promise was made: of certified CFEs, and of others.
 
-    A method that certifies nothing promises the same of all its counterfactuals.
+    A method that certifies nothing promises the same of all its counterfactuals. What is promised
+    for so many updates has to hold through all of them.
     """
     shares: tuple[list[float], list[float]] = [], []
     for key in by_method(results).get((dataset, method), []):
@@ -189,7 +198,11 @@ def _held(
         for promised, found in zip((certified, ~certified), shares, strict=True):
             counted = answers.base_valid & promised
             if inside.any() and counted.any():
-                found.append(100.0 * results.survived(*key)[counted][:, inside].mean())
+                survived = results.survived(*key)[counted][:, inside]
+                if updates is not None:
+                    lives = Lives.of(survived, variants["replicate"][inside].tolist())
+                    survived = lives.held_through >= np.minimum(lives.lengths, updates)
+                found.append(100.0 * survived.mean())
     return [number(np.mean(each)) if each else None for each in shares]
 
 
