@@ -224,6 +224,13 @@ SECTIONS: dict[str, tuple[str, str, Callable[[pd.DataFrame], str]]] = {
         f"run. {OTHER_MACHINE}",
         training_section,
     ),
+    "quorum_speed": (
+        "Quorum",
+        "Fitting (private networks and calibration) beside training the bank of the same base "
+        "network, and the search beside a plain one that asks every network about everything and "
+        "has to find the same points. Processor time of one thread.",
+        plain_section,
+    ),
     "exponents": (
         "Growth",
         "Processor time of one thread on generated tasks; exponents of power laws over the upper "
