@@ -23,8 +23,8 @@ from changeproof.datasets.table_file import UTF8, read_table
 from changeproof.datasets.task import Task
 from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError
-from changeproof.methods import OURS, method_names
 from changeproof.methods import REGISTRY as METHODS
+from changeproof.methods import method_names
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.models.find import advised_by, load_model, object_reference, taken_columns
 from changeproof.models.learner import Learner
@@ -91,9 +91,8 @@ def evaluate(
         from rows to probabilities, a learner such as `ModuleLearner`.
     methods
         Names ("kdtree", "robx-balanced(quantile=0.7)"), method objects, classes or functions of
-        (context, factuals). By default all that fit the model. quorum, which trains many models of
-        its own, is one of them only for forests of trees, and not where `rows` are named. None
-        where given counterfactuals are tested on successors.
+        (context, factuals). By default all that fit the model. None where given counterfactuals
+        are tested on successors.
     families
         Names ("bootstrap(replicates=50)"), family objects, classes or functions of (task, base).
         By default the paper's, as far as they fit the model.
@@ -180,7 +179,7 @@ def evaluate(
     )
     if methods is None:
         given_only = successors and counterfactuals is not None
-        methods = () if given_only else usual_methods(learner, few_people=rows is not None)
+        methods = () if given_only else method_names()
     chosen = _by_name(METHODS, methods)
     renewer = _by_name(METHODS, [] if renew is None else [renew])
     changing = _by_name(FAMILIES, published_family_names() if families is None else families)
@@ -226,15 +225,6 @@ def evaluate(
     if out is None:
         weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
     return results
-
-
-def usual_methods(learner: Learner, *, few_people: bool) -> list[str]:
-    """Return the methods of an audit that names none.
-
-    quorum has its price once, however many people ask. Only forests are asked fast enough for it.
-    """
-    with_ours = learner.traits.forests and not few_people
-    return [name for name in method_names() if with_ours or name not in OURS]
 
 
 def audit(data: Task | Table, out: str | Path, *, model: Any = "mlp", **more: Any) -> Results:
