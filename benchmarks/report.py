@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from benchmarks import expected_changes
 from benchmarks.cluster import LEAST_SHARE, MOST_OVERHEAD
 from benchmarks.machine import LIBRARIES, RESULTS
 from benchmarks.methods import MOST_LATENCY_MS, misses
@@ -162,6 +163,15 @@ def calibration_section(table: pd.DataFrame) -> str:
     return markdown(header, rows)
 
 
+def expected_section(table: pd.DataFrame) -> str:
+    found = expected_changes.summary(table)
+    rows = [
+        [str(family), *("-" if np.isnan(value) else f"{value:.2f}" for value in values)]
+        for family, values in zip(found.columns, found.to_numpy().T, strict=True)
+    ]
+    return markdown(["tested on; quorum built for", *map(str, found.index)], rows)
+
+
 def large_section(table: pd.DataFrame) -> str:
     """Return time and memory, and below them the processor seconds of every stage by rows."""
     names = {
@@ -303,6 +313,16 @@ SECTIONS: dict[str, tuple[str, str, Callable[[pd.DataFrame], str]]] = {
         "networks. An answer is below its bound if fewer changed networks accept it than "
         "`at_least` says; 5 % may be.",
         calibration_section,
+    ),
+    "expected_changes": (
+        "Which change do you expect?",
+        "quorum built for one kind of change, for all kinds, and for all kinds but the one that is "
+        "tested; what share of the changed networks of each family accepts its advice, in "
+        "percent, in the mean over the paper's tables, two base seeds each, up to 60 people each. "
+        "The last line is the distance, relative to quorum built for all kinds.\n\n"
+        "![What quorum was built for, and what it was tested on]"
+        "(../../docs/expected-changes.png)",
+        expected_section,
     ),
     "large": (
         "Large tables",
