@@ -67,6 +67,8 @@ FIRST_OF_OTHERS = 2
 COARSE = tuple(n / 2.0 for n in range(10))
 # How many private models there are, of networks and of models that take longer to train.
 SIZES, SIZES_OF_OTHERS = Sizes(24, 44, 16), Sizes(24, 16, 8)
+# How many people a threshold is tried on.
+PEOPLE, PEOPLE_OF_OTHERS = 256, 100
 UNKNOWN = Calibrated(np.nan, np.nan, np.nan, 0, 0)
 LOG_TEN = 2.302585092994046
 # What is promised of advice that is to last.
@@ -134,7 +136,8 @@ class Quorum(Method):
         How many private models there are of each set. By default 24, 44 and 16 for our networks;
         24, 16 and 8 for other models, which take longer to train.
     people
-        How many people the threshold is calibrated on, as far as there are so many.
+        How many people the threshold is calibrated on, as far as there are so many; by default
+        256 for our networks and 100 for other models, which take longer to ask.
     expect
         Which kinds of change the private models are made of, by the names of the families; none
         stands for all that can happen to this kind of model.
@@ -180,7 +183,7 @@ class Quorum(Method):
     members: PositiveInt | None = None
     judges: PositiveInt | None = None
     witnesses: PositiveInt | None = None
-    people: PositiveInt = 256
+    people: PositiveInt | None = None
     expect: str | Sequence[str] = ()
     sparsity: NonNegativeFloat = 0.02
     lasts: Annotated[int, Field(ge=0, le=MOST_UPDATES)] = 0
@@ -265,7 +268,8 @@ class Quorum(Method):
 
         Training rows are among them only where there are too few others.
         """
-        most = affordable(self.people, self.context.task.n_features)
+        usual = PEOPLE if isinstance(self.context.model, Network) else PEOPLE_OF_OTHERS
+        most = affordable(self.people or usual, self.context.task.n_features)
         others = self._adverse(("validation", "update"), most)
         taken = FutureJudges(self._futures, self.target).one if self.lasts else 0.0
         if len(others) >= min(people_needed(self.target, taken), most):
