@@ -314,6 +314,19 @@ SECTIONS: dict[str, tuple[str, str, Callable[[pd.DataFrame], str]]] = {
         "`at_least` says; 5 % may be.",
         calibration_section,
     ),
+    "credit": (
+        "Credit tables with rules, and models that lenders have",
+        "40 people of one base model, told only what they can do; the paper's families, as far as "
+        "they fit the model, and the limit. Seconds are processor time, fitting included.",
+        plain_section,
+    ),
+    "lasting": (
+        "Advice that is to last through twelve updates",
+        "quorum(lasts=12) on base networks that nothing was chosen by. Held to the end: the share "
+        "of advice and of 25 futures, in percent, with all updates and with those that a lender "
+        "would deploy. The limit is the shortest change that lasts through all futures but one.",
+        plain_section,
+    ),
     "expected_changes": (
         "Which change do you expect?",
         "quorum built for one kind of change, for all kinds, and for all kinds but the one that is "

@@ -11,20 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 import changeproof as cp
 from changeproof import InputError, Observer, Plan, Results, run
 from changeproof.cli import app
 from changeproof.explanation import explain
-from changeproof.front_door import audit, learner_of, task_for, usual_methods
+from changeproof.front_door import audit
 from changeproof.methods import method_names
-from changeproof.models.estimator import EstimatorLearner
-from changeproof.models.find import find_learner, load_model
 from changeproof.models.learner import FunctionLearner
 from changeproof.runs.execute import PieceFailedError, take_inventory
 from loans import loans
@@ -103,33 +99,14 @@ def test_what_does_not_fit_is_left_out_with_its_reason(table: pd.DataFrame, tmp_
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize(
-    ("model", "with_quorum"),
-    [
-        (HistGradientBoostingClassifier(), True),
-        (make_pipeline(StandardScaler(), RandomForestClassifier()), True),
-        (LogisticRegression(), False),
-        ("mlp", False),
-    ],
-)
-def test_quorum_is_usual_only_of_forests_and_for_many_people(
-    model: object, with_quorum: bool
-) -> None:
-    learner = find_learner(model) if isinstance(model, str) else EstimatorLearner(model)
-    named = usual_methods(learner, few_people=True)
-    assert set(method_names()) - set(named) == {"quorum"}
-    many = usual_methods(learner, few_people=False)
-    assert set(many) - set(named) == ({"quorum"} if with_quorum else set())
-
-
-def test_quorum_is_usual_of_a_fitted_forest(table: pd.DataFrame) -> None:
+def test_an_audit_that_names_no_methods_asks_all_that_fit(table: pd.DataFrame) -> None:
     columns = table[["income", "debts"]]
     fitted = RandomForestClassifier(5, max_depth=4, random_state=0).fit(columns, table["approved"])
-    loaded = load_model(fitted)
-    task = task_for(loaded, table, dict(LOANS), [])
-    learner = learner_of(loaded, [task], threshold=None, grid=None, replacements=None, refit=None)
-    assert learner.traits.only_seed is not None
-    assert "quorum" in usual_methods(learner, few_people=False)
+    few = {"families": ["bootstrap(replicates=2)"], "factuals": 2, "publish": False}
+    found = cp.evaluate(table, fitted, **few, **LOANS)
+    asked = set(found.table("full_results")["method"])
+    assert "quorum" in asked
+    assert asked | {"wachter", "rnce", "apds"} == set(method_names())
 
 
 def test_a_run_directory_can_be_moved_and_goes_on(audited: Results, tmp_path: Path) -> None:

@@ -282,10 +282,16 @@ class FeasibleSearch:
     def _shortest_passing(
         self, people: Integers, tried: Floats, added: Floats, gains: Booleans, choice: Integers
     ) -> Integers:
-        """Return choices; where they pass, the shortest that passes, of all that gain something."""
+        """Return choices; where they pass, the shortest change of the same feature that does.
+
+        Of another feature, a shorter one may pass by chance: steps are coarse, and shortening would
+        gain less.
+        """
         each = np.arange(len(people))
         passed = self._passes(tried[each, choice], people)
+        features = np.repeat(np.arange(len(self._slots) - 1), np.diff(self._slots))
         shorter = passed[:, None] & gains & (added < added[each, choice][:, None])
+        shorter &= features == features[choice][:, None]
         who, slot = np.nonzero(shorter)
         if not len(who):
             return choice
