@@ -28,7 +28,7 @@ from changeproof import (
     paper_datasets,
     train,
 )
-from changeproof.methods.apds.minimal import MinimalSearch
+from changeproof.methods.shared.minimal import MinimalSearch
 
 TARGET = 0.2101  # the second margin of AP-Delta-S, at which most of its answers are accepted
 

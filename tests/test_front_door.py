@@ -20,7 +20,7 @@ from changeproof import InputError, Observer, Plan, Results, run
 from changeproof.cli import app
 from changeproof.explanation import explain
 from changeproof.front_door import audit
-from changeproof.methods import method_names
+from changeproof.methods import default_method_names
 from changeproof.models.learner import FunctionLearner
 from changeproof.runs.execute import PieceFailedError, take_inventory
 from loans import loans
@@ -106,7 +106,7 @@ def test_an_audit_that_names_no_methods_asks_all_that_fit(table: pd.DataFrame) -
     found = cp.evaluate(table, fitted, **few, **LOANS)
     asked = set(found.table("full_results")["method"])
     assert "quorum" in asked
-    assert asked | {"wachter", "rnce", "apds"} == set(method_names())
+    assert asked | {"wachter", "rnce", "apds"} == set(default_method_names())
 
 
 def test_a_run_directory_can_be_moved_and_goes_on(audited: Results, tmp_path: Path) -> None:

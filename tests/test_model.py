@@ -31,6 +31,7 @@ def test_access_is_told_without_what_follows_from_it() -> None:
         "gradients",
         "linear coefficients",
         "relu parameters",
+        "votes of trees",
     ]
     assert str(Access.LINEAR | Access.RELU_PARAMETERS) == "linear coefficients and relu parameters"
     assert str(Access.PREDICTIONS | Access.GRADIENTS) == "gradients"

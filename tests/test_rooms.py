@@ -19,7 +19,7 @@ ROOMS = ["errors", "files", "randomness", "fingerprints", "plugins", "model"]
 ROOMS += ["arithmetic", "feasible", "datasets", "networks", "models"]
 ROOMS += ["certificates", "methods", "adapters", "changes"]
 LATER = ["evaluation", "workers", "runs", "tables", "checks", "paper", "report", "gating"]
-LATER += ["workflow", "front_door", "explanation", "letters", "commands", "cli"]
+LATER += ["workflow", "front_door", "explanation", "letters", "board", "commands", "cli"]
 
 
 def names_in(path: Path) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -153,4 +154,6 @@ def _source(text: str) -> str:
     if address:
         return f"[{paper}](https://{address})"
     words, _, page = text.rpartition(", ")
-    return f"[{words}]({page})"
+    if page.endswith(".md"):
+        return f"[{words}]({page})"
+    return re.sub(r"(https://[^\s)]+)", r"<\1>", text)

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn, TextIO
 import typer
 
 from changeproof import __version__
-from changeproof.commands import auditing, reading, running
+from changeproof.commands import auditing, board, leaderboard, reading, running
 from changeproof.commands.console import Command
 from changeproof.errors import InputError, as_options, visible
 from changeproof.workers.interpreter import SAFE_PATH, collect_garbage_rarely
@@ -42,6 +42,10 @@ app.command(cls=Command)(reading.show)
 app.command(cls=Command)(reading.compare)
 app.command("compare-runs", cls=Command)(reading.compare_runs)
 app.command(cls=Command)(reading.gate)
+app.command(cls=Command)(board.submit)
+app.command(cls=Command)(board.verify)
+app.command(cls=Command)(board.contest)
+app.command(cls=Command)(leaderboard.leaderboard)
 app.command("list", cls=Command)(reading.list_names)
 app.command(cls=Command)(reading.check)
 app.add_typer(diagnose, name="diagnose")

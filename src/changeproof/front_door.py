@@ -24,7 +24,7 @@ from changeproof.datasets.task import Task
 from changeproof.datasets.threshold import Threshold
 from changeproof.errors import InputError
 from changeproof.methods import REGISTRY as METHODS
-from changeproof.methods import method_names
+from changeproof.methods import default_method_names, method_names
 from changeproof.methods.given import GivenCounterfactuals
 from changeproof.models.find import advised_by, load_model, object_reference, taken_columns
 from changeproof.models.learner import Learner
@@ -179,7 +179,7 @@ def evaluate(
     )
     if methods is None:
         given_only = successors and counterfactuals is not None
-        methods = () if given_only else method_names()
+        methods = () if given_only else default_method_names()
     chosen = _by_name(METHODS, methods)
     renewer = _by_name(METHODS, [] if renew is None else [renew])
     changing = _by_name(FAMILIES, published_family_names() if families is None else families)

@@ -19,13 +19,15 @@ class Access(Flag):
     """What a method needs of a model, or what a model offers: it fits if ``needs in offers``.
 
     A model with gradients gives predictions, too; one with linear coefficients or with the
-    parameters of its ReLU layers also has gradients.
+    parameters of its ReLU layers also has gradients. A forest that takes the mean of its trees also
+    tells how many of them vote for a row.
     """
 
     PREDICTIONS = 1
     GRADIENTS = 2 | PREDICTIONS
     LINEAR = 4 | GRADIENTS
     RELU_PARAMETERS = 8 | GRADIENTS
+    VOTES = 16 | PREDICTIONS
 
     def __str__(self) -> str:
         """Return its words, without what follows from the rest."""
@@ -39,7 +41,13 @@ _WORDS = {
     Access.GRADIENTS: "gradients",
     Access.LINEAR: "linear coefficients",
     Access.RELU_PARAMETERS: "relu parameters",
+    Access.VOTES: "votes of trees",
 }
+
+
+def without_votes(offers: Access) -> Access:
+    """Return the same without votes, as of a model that does not decide by their majority."""
+    return Access.PREDICTIONS if offers is Access.VOTES else offers
 
 
 class Model(Protocol):
@@ -74,6 +82,18 @@ class LinearModel(DifferentiableModel, Protocol):
     @property
     def intercept(self) -> float:
         """The logit of a row of zeros."""
+
+
+@runtime_checkable
+class VotingModel(Model, Protocol):
+    """A model made of trees, each of which decides about a row by itself."""
+
+    @property
+    def n_voters(self) -> int:
+        """How many trees there are."""
+
+    def votes(self, rows: Floats) -> Integers:
+        """Return how many trees predict the favourable class, one number per row."""
 
 
 @runtime_checkable

@@ -18,7 +18,7 @@ from changeproof.commands.options import (
 from command_line import call
 
 COMMANDS = ["run", "audit", "explain", "status", "report", "show", "compare", "compare-runs"]
-COMMANDS += ["gate", "list", "check", "diagnose apds-radius"]
+COMMANDS += ["gate", "leaderboard", "list", "check", "diagnose apds-radius"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

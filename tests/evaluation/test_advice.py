@@ -16,6 +16,7 @@ from changeproof.evaluation.advice import (
     inside_data,
     measure_advice,
 )
+from changeproof.evaluation.other_units import OtherUnits
 from changeproof.feasible.rules import CATEGORY, FIXED, RANGE, STEP
 from changeproof.methods.answers import FOUND, NOT_FOUND, Counterfactuals, Realisation
 from loans import loans
@@ -59,13 +60,18 @@ def test_closed_case(task: Task) -> None:
     told.loc[2, "income"] = 10**6  # outside the data
     told.loc[3] = np.nan
     found = answers_of(task, told, [True, True, False, False])
-    measured = measure_advice(task, found, Plausibility(task))
+    measured = measure_advice(task, found, Plausibility(task), OtherUnits(task))
     assert measured.features_changed == 1.5
     assert measured.inside_data == 100.0
     assert measured.without_answer == 50.0  # nothing found, and one outside the range
     assert measured.raw_broken == pytest.approx(100 / 3)
     assert measured.raw_base_validity == pytest.approx(200 / 3)
     assert np.isnan([measured.validity_change, measured.distance_change]).all()
+    low, high = task.training_range
+    moved = np.abs(found.rows[:2] - found.factuals[:2]) / (high - low)
+    assert measured.l1_min_max == pytest.approx(moved.mean())
+    assert measured.l2_min_max == pytest.approx(np.sqrt((moved**2).sum(axis=1)).mean())
+    assert measured.lof == pytest.approx(OtherUnits(task).lof(found.rows[:2]).mean())
     shares = {way: share for way, share in breach_shares(task, found).items() if share}
     assert shares == {RANGE: pytest.approx(100 / 3)}
     assert not inside_data(task, found.rows[2:3]).any()
@@ -80,7 +86,7 @@ def test_what_mending_cost(task: Task) -> None:
         np.array([0.1, 0.2, 0.3, 0.4]),
     )
     found = answers_of(task, told, [True, False, True, False], raw)
-    measured = measure_advice(task, found, Plausibility(task))
+    measured = measure_advice(task, found, Plausibility(task), OtherUnits(task))
     assert measured.raw_broken == 75.0
     assert measured.validity_change == -50.0
     assert measured.without_answer == 25.0
@@ -107,9 +113,12 @@ def test_plausibility_against_the_slow_way(task: Task) -> None:
 def test_without_answers_all_is_undefined(task: Task) -> None:
     told = task.readable(task.rows("test")[:3]).astype(object)
     told.loc[:] = np.nan
-    measured = measure_advice(task, answers_of(task, told, [False] * 3), Plausibility(task))
+    measured = measure_advice(
+        task, answers_of(task, told, [False] * 3), Plausibility(task), OtherUnits(task)
+    )
     assert measured.without_answer == 100.0
     assert np.isnan([measured.features_changed, measured.plausibility, measured.raw_broken]).all()
+    assert np.isnan([measured.lof, measured.l1_min_max, measured.l2_min_max]).all()
 
 
 def test_what_is_usual_among_many_rows_is_measured_on_some(

@@ -106,10 +106,15 @@ def test_tables_that_are_not_wide_are_left_alone() -> None:
 SETTINGS = {
     "apds": "apds(replicas=2, last_margin=0.5)",
     "betarce": "betarce(ensemble_size=24, robustness=0.5, first_shells=60, second_shells=5)",
+    "entropic-risk": "entropic-risk(ensemble_size=4)",
     "kdtree": "kdtree",
+    "probe": "probe",
     "rbr": "rbr(n_samples=20, n_steps=10, max_iterations=5)",
     "roar-lime": "roar-lime(n_samples=1500, max_steps=50)",
     "robx-balanced": "robx-balanced(samples=50, max_shells=60, max_steps=20)",
+    "sns": "sns(steps=20, points=5)",
+    "trex": "trex(samples=50, max_steps=20)",
+    "trex-nearest": "trex-nearest(samples=50)",
     "wachter": "wachter(learning_rate=0.05, max_steps=200)",
 }
 

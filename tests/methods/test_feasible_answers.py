@@ -17,7 +17,10 @@ from changeproof.methods.answers import NOTHING_FEASIBLE, Counterfactuals
 from changeproof.methods.apds.method import APDS, CERTIFICATE_OFFSET
 from changeproof.methods.betarce import BetaRCE
 from changeproof.methods.kdtree import KDTree
+from changeproof.methods.mce_r import MCER
 from changeproof.methods.method import Candidates, Method, People, Proposals
+from changeproof.methods.nearest_point import NearestPoint
+from changeproof.methods.proplace import Proplace
 from changeproof.methods.quorum.method import Quorum
 from changeproof.methods.rbr import RBR
 from changeproof.methods.rnce import RNCE
@@ -31,6 +34,9 @@ from plain_searches import plain_agreement
 METHODS: dict[str, Method] = {
     "kdtree": KDTree(),
     "rnce": RNCE(radius=0.01),
+    "nearest-point": NearestPoint(),
+    "mce-r": MCER(radius=0.01),
+    "proplace": Proplace(radius=0.01),
     "wachter": Wachter(),
     "robx-balanced": RobXBalanced(samples=100, shell_samples=200),
     "robx-robust": RobXRobust(samples=100, shell_samples=200),
@@ -166,9 +172,10 @@ def test_answers_are_as_good_as_the_methods_own_proposals(name: str) -> None:
     assert (told[~good] <= np.maximum(wanted, starts)[~good] + 1e-12).all()
 
 
-def test_rnce_answers_are_certified_as_they_are_told() -> None:
+@pytest.mark.parametrize("name", ["rnce", "mce-r", "proplace"])
+def test_certified_answers_are_certified_as_they_are_told(name: str) -> None:
     context, _ = people()
-    _, answers = answered("rnce")
+    _, answers = answered(name)
     assert isinstance(context.model, Network)
     certified = answers.diagnostics["certified"].astype(bool)
     np.testing.assert_array_equal(certified, answers.found)

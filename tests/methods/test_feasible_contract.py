@@ -195,7 +195,10 @@ def test_where_nothing_that_may_change_is_accepted_nothing_is_found() -> None:
 
 
 SMALL = (
+    "face(neighbours=8,probability=0.5)",
+    "growing-spheres(samples=100,max_rings=60)",
     "kdtree",
+    "nearest-row",
     "wachter(max_steps=300)",
     "rbr(n_rows=20,n_steps=10,n_samples=20,max_iterations=20)",
     "roar-lime(n_samples=300,max_steps=300)",
@@ -203,6 +206,11 @@ SMALL = (
     "betarce(ensemble_size=32,samples=20,first_shells=30,second_shells=20)",
     "rnce",
     "apds(last_margin=2.0,replicas=2)",
+    "entropic-risk(theta=30,ensemble_size=4)",
+    "probe",
+    "sns(steps=40)",
+    "trex-nearest(samples=50)",
+    "trex(samples=50,max_steps=40)",
 )
 
 

@@ -7,12 +7,12 @@ from itertools import combinations
 
 import pytest
 
-from changeproof import builtin_method_names, published_method_names
+from changeproof import published_method_names, usual_method_names
 from changeproof.report.charts import COLOURS, ON_DARK, SHAPES, method_marks, stylesheet
 from changeproof.report.figures import INKS
 from changeproof.tables.names import mark_places
 
-METHODS = builtin_method_names()
+METHODS = usual_method_names()
 
 
 def test_a_method_has_the_same_mark_whatever_is_beside_it() -> None:
@@ -30,9 +30,9 @@ def test_up_to_220_methods_have_marks_of_their_own() -> None:
 
 
 def test_methods_of_the_package_differ_in_colour_and_in_shape() -> None:
-    marks = method_marks(builtin_method_names())
-    assert len({mark.colour for mark in marks.values()}) == len(builtin_method_names())
-    assert len({mark.shape for mark in marks.values()}) == len(builtin_method_names())
+    marks = method_marks(usual_method_names())
+    assert len({mark.colour for mark in marks.values()}) == len(usual_method_names())
+    assert len({mark.shape for mark in marks.values()}) == len(usual_method_names())
     # Published pictures stay as they are.
     published = [marks[name] for name in published_method_names()]
     assert [INKS[mark.colour] for mark in published] == list(COLOURS[:9])
@@ -46,11 +46,11 @@ def test_print_and_page_have_the_same_colours(more: tuple[str, ...]) -> None:
     assert [int(place) for place, _ in found] == [*range(10)] * 2
     colours = [colour for _, colour in found]
     assert colours == [*COLOURS, *ON_DARK]
-    methods = [*builtin_method_names(), *more]
+    methods = [*usual_method_names(), *more]
     marks, places = method_marks(methods), mark_places(methods)
     for name in methods:
         assert INKS[marks[name].colour] == colours[places[name] % 10]
-    assert len({marks[name].colour for name in builtin_method_names()}) == 10
+    assert len({marks[name].colour for name in usual_method_names()}) == 10
 
 
 def test_colours_differ_in_brightness_or_hue_for_colour_blind_people() -> None:

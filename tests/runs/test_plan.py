@@ -10,9 +10,9 @@ from changeproof import (
     InputError,
     Plan,
     get_family,
-    method_names,
     published_family_names,
     published_method_names,
+    usual_method_names,
 )
 from changeproof.runs.pieces import Kind
 from changeproof.runs.resolve import resolve
@@ -31,7 +31,7 @@ def test_paper_preset_is_everything() -> None:
 def test_quick_preset() -> None:
     plan = Plan.preset("quick")
     assert plan.datasets == ("breast-cancer", "diabetes")
-    assert plan.methods == method_names()
+    assert plan.methods == usual_method_names()
     assert set(plan.methods) - set(published_method_names()) == {"quorum"}
     assert plan.base_seeds == (2026,)
     assert plan.factuals == 25
@@ -42,7 +42,7 @@ def test_beyond_preset_is_what_the_paper_does_not_have() -> None:
     plan = Plan.preset("beyond")
     assert plan.datasets == Plan.preset("paper").datasets
     assert plan.base_seeds == Plan.preset("paper").base_seeds
-    assert plan.methods == method_names()
+    assert plan.methods == usual_method_names()
     assert "recalibration" in plan.families
     assert not set(plan.families) & set(published_family_names())
     assert not any(get_family(name).sequence for name in plan.families)

@@ -25,8 +25,9 @@ from changeproof import (
     run,
 )
 from changeproof.evaluation.factuals import tuning_factuals
-from changeproof.methods.apds.method import CALIBRATION_OFFSET, CERTIFICATE_OFFSET
+from changeproof.methods.apds.method import CERTIFICATE_OFFSET
 from changeproof.methods.betarce import ensemble_recipes
+from changeproof.methods.shared.calibrated_radius import CALIBRATION_OFFSET
 from changeproof.models.private import PrivateLearner
 from changeproof.networks.training import bootstrap_weights
 

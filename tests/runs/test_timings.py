@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from changeproof import Plan, Results, build_tables, method_names, run
+from changeproof import Plan, Results, build_tables, run, usual_method_names
 from changeproof.cli import app
 from changeproof.paper.comparison import compare_tables
 from changeproof.report.page.write import build_payload
@@ -101,7 +101,7 @@ def test_a_piece_without_a_time_leaves_the_others_theirs(
     table = tables["generation_seconds"]
     assert table.loc[table["median_seconds"].isna(), "method"].tolist() == ["kdtree"]
     shown = [row[0] for row in chart(build_payload(Results(folder), tables), "time")["rows"]]
-    assert "kdtree" not in shown and len(shown) == len(method_names()) - 1
+    assert "kdtree" not in shown and len(shown) == len(usual_method_names()) - 1
 
 
 def test_sessions_add_up_and_finished_runs_add_none(tmp_path: Path) -> None:

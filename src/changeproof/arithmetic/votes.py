@@ -72,6 +72,24 @@ def least_share(confidence: float, accepted: int, asked: int) -> float:
         return float(low)
 
 
+@lru_cache(maxsize=4096)
+def needed_share(chance: float, accepted: int, asked: int) -> float:
+    """Return the share of models that makes so many accepting votes or more this likely.
+
+    Votes are independent. It is exact but for its last rounding, which is up.
+    """
+    if not 0.0 < chance < 1.0 or not 0 < accepted <= asked:
+        raise ValueError(
+            f"expected a chance between 0 and 1, and 1 to {asked} votes; got {chance}, {accepted}"
+        )
+    with localcontext(Context(prec=DIGITS)):
+        wanted, low, high = Decimal(chance), Decimal(0), Decimal(1)
+        while high - low > SMALL_STEP:
+            share = (low + high) / 2
+            low, high = (share, high) if _tail(share, accepted, asked) < wanted else (low, share)
+        return float(high)
+
+
 def _tail(share: Decimal, accepted: int, asked: int) -> Decimal:
     """Return the chance of so many accepting votes or more, each with the same chance."""
     odds = share / (1 - share)

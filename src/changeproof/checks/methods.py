@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,7 @@ import pandas as pd
 
 from changeproof import methods
 from changeproof.checks.bench import BASE_SEED, Bench, Check, Finding, require, task_and_network
+from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import evaluation_factuals
 from changeproof.methods.answers import (
     ALREADY_FAVOURABLE,
@@ -26,9 +28,12 @@ from changeproof.methods.answers import (
 )
 from changeproof.methods.kdtree import KDTree
 from changeproof.methods.method import Candidates, Context, Factuals, Method
-from changeproof.model import Access, Floats
+from changeproof.model import Access, Booleans, Floats, Integers, Model
+from changeproof.models.learner import ModelStack
+from changeproof.models.network import NetworkLearner
+from changeproof.models.private import PrivateLearner
 from changeproof.networks.network import Network
-from changeproof.networks.training import HIDDEN
+from changeproof.networks.training import HIDDEN, TrainingRecipe
 
 TOLERANCE = 1e-9
 OUT_OF_REACH = 1e6
@@ -53,9 +58,19 @@ def check_method(method: type[Method] | str | Any) -> list[Finding]:
     subject = methods.REGISTRY.of(method)
     linear = Access.LINEAR in subject.needs
     task, network = task_and_network(hidden=() if linear else HIDDEN)
-    network = LinearNetwork(network.weights, network.biases) if linear else network
-    people = evaluation_factuals(task, network, BASE_SEED, PEOPLE)
-    return MethodBench(subject, task, network, people).findings()
+    network = LinearNetwork.of(network) if linear else network
+    model = _forest(task) if Access.VOTES in subject.needs else network
+    people = evaluation_factuals(task, model, BASE_SEED, PEOPLE)
+    return MethodBench(subject, task, network, people, model).findings()
+
+
+def _forest(task: Task) -> Model:
+    from sklearn.ensemble import RandomForestClassifier  # slow to import
+
+    from changeproof.models.estimator import EstimatorLearner
+
+    learner = EstimatorLearner(RandomForestClassifier(n_estimators=50, max_depth=6))
+    return learner.train([TrainingRecipe(initialisation_seed=BASE_SEED)], task)[0]
 
 
 class PredictionsOnly:
@@ -74,8 +89,27 @@ class GradientsToo(PredictionsOnly):
         self.logits_and_gradients = network.logits_and_gradients
 
 
+class NoVotes:
+    """A forest none of whose trees ever votes for a row."""
+
+    offers, n_voters = Access.VOTES, 50
+
+    def votes(self, rows: Floats) -> Integers:
+        return np.zeros(len(rows), dtype=np.int64)
+
+    def probabilities(self, rows: Floats) -> Floats:
+        return np.zeros(len(rows))
+
+    def favourable(self, rows: Floats) -> Booleans:
+        return np.zeros(len(rows), dtype=np.bool_)
+
+
 class LinearNetwork(Network):
     """A network without hidden layers: a logistic regression."""
+
+    @classmethod
+    def of(cls, network: Network) -> LinearNetwork:
+        return cls(network.weights, network.biases)
 
     @property
     def offers(self) -> Access:
@@ -90,13 +124,31 @@ class LinearNetwork(Network):
         return float(self.biases[0][0])
 
 
+class LinearNetworkLearner(NetworkLearner):
+    """The same as a learner, for methods that train linear models of their own."""
+
+    traits = replace(NetworkLearner.traits, offers=Access.LINEAR | Access.RELU_PARAMETERS)
+
+    def adapted(self, recipe: TrainingRecipe) -> TrainingRecipe:
+        return replace(recipe, hidden=())
+
+    def train(self, recipes: Sequence[TrainingRecipe], task: Task) -> Any:
+        networks = super().train(recipes, task)
+        return ModelStack([LinearNetwork.of(network) for network in networks])
+
+
 @dataclass(frozen=True, eq=False)
 class MethodBench(Bench):
     people: Factuals
+    # The base model: the network, or another where that does not offer what the method needs.
+    model: Model
 
     @cached_property
     def context(self) -> Context:
-        return Context(self.task, self.network, BASE_SEED)
+        if Access.LINEAR not in self.model.offers:
+            return Context(self.task, self.model, BASE_SEED)
+        learner = PrivateLearner(LinearNetworkLearner())
+        return Context(self.task, self.model, BASE_SEED, learner)
 
     @cached_property
     def whole_batch(self) -> Counterfactuals:
@@ -180,7 +232,9 @@ class MethodBench(Bench):
     def no_answer_exists(self) -> str:
         """On a model that never says yes: no exception, never the factual, reasons."""
         *biases, last = self.network.biases
-        never = replace(self.network, biases=(*biases, last - OUT_OF_REACH))
+        never: Model = replace(self.network, biases=(*biases, last - OUT_OF_REACH))
+        if Access.VOTES in self.model.offers:
+            never = NoVotes()
         answers = self._answers(self.people, never)
         for outcome in (UNCHANGED, NOT_FINITE):
             count = int((answers.outcomes == outcome).sum())
@@ -192,7 +246,7 @@ class MethodBench(Bench):
     def people_who_need_none(self) -> str:
         """People who are favourable already, or unknown in part, do not affect the others."""
         train = self.task.rows("train")
-        rows = np.concatenate([train[self.network.favourable(train)][:1], self.people.rows[:3]])
+        rows = np.concatenate([train[self.model.favourable(train)][:1], self.people.rows[:3]])
         rows[1, 0] = np.nan
         answers = self._answers(Factuals(np.r_[-1, self.people.row_ids[:3]], rows))
         expected = [ALREADY_FAVOURABLE, FACTUAL_NOT_FINITE]

@@ -21,8 +21,9 @@ from changeproof.runs.plan import OPTIONS, Option, Plan
 
 DATA, TIME, MODEL, MAY_CHANGE = "Your data", "Time", "Your model", "What may change"
 RUN, NEXT, CLUSTER = "The run", "What came next", "A cluster"
+ENTRY = "The entry"
 # In the order in which --help has them.
-PANELS = (DATA, TIME, MODEL, MAY_CHANGE, RUN, NEXT, CLUSTER)
+PANELS = (DATA, TIME, MODEL, MAY_CHANGE, ENTRY, RUN, NEXT, CLUSTER)
 Options = dict[str, tuple[Any, Option]]
 Given = dict[str, Any]
 

@@ -225,14 +225,14 @@ def gate(
 
 def list_names(
     what: Annotated[
-        Literal["datasets", "families", "methods"],
-        typer.Argument(help="What to list.", metavar="datasets|families|methods"),
+        Literal["datasets", "families", "methods", "tracks"],
+        typer.Argument(help="What to list.", metavar="datasets|families|methods|tracks"),
     ],
     verbose: Annotated[
         bool, ask("Also say where each of them is from.", flags="--verbose -v")
     ] = False,
 ) -> None:
-    """List the datasets, the families of change or the methods.
+    """List the datasets, the families of change, the methods or the tracks of the benchmark.
 
     The list includes methods and families of installed packages (entry points
     changeproof.methods and changeproof.families). One that cannot be imported is
@@ -242,6 +242,13 @@ def list_names(
 
     changeproof list families -v
     """
+    if what == "tracks":
+        from changeproof.board.tracks import TRACKS, VERSION
+
+        say(f"Tracks of the benchmark version {VERSION}:")
+        for name, track in TRACKS.items():
+            say(f"{name:<10} {track.words}")
+        return
     from changeproof.report.terminal.status import print_names
 
     print_names(what, sources=verbose)

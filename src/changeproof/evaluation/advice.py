@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from changeproof.datasets.task import Task
+from changeproof.evaluation.other_units import OtherUnits
 from changeproof.feasible.rules import WAYS
 from changeproof.methods.answers import Counterfactuals
 from changeproof.methods.shared.nearest_rows import nearest_rows
@@ -23,7 +24,8 @@ SLACK = 1e-9
 class Advice(NamedTuple):
     """What a method's answers ask of people under one base model; rates in percent.
 
-    The first three are of answers that the base model accepts, and undefined (NaN) without any.
+    The first three and the last three are of answers that the base model accepts, and undefined
+    (NaN) without any.
 
     Attributes
     ----------
@@ -45,6 +47,10 @@ class Advice(NamedTuple):
     distance_change
         By how much feasible rows are farther than the proposals (less than 0: nearer), where the
         base model accepts both.
+    lof
+        Local outlier factor among favourable training rows, of columns from 0 to 1.
+    l1_min_max, l2_min_max
+        Mean absolute change of a column, and Euclidean distance, of columns from 0 to 1.
     """
 
     features_changed: float
@@ -55,6 +61,9 @@ class Advice(NamedTuple):
     raw_base_validity: float
     validity_change: float
     distance_change: float
+    lof: float
+    l1_min_max: float
+    l2_min_max: float
 
 
 QUALITIES = Advice._fields
@@ -115,7 +124,9 @@ def _proposals(task: Task, answers: Counterfactuals) -> _Proposals:
     return _Proposals(found, breach, answers.base_valid, distance)
 
 
-def measure_advice(task: Task, answers: Counterfactuals, plausibility: Plausibility) -> Advice:
+def measure_advice(
+    task: Task, answers: Counterfactuals, plausibility: Plausibility, units: OtherUnits
+) -> Advice:
     valid = answers.base_valid
     people, rows = answers.factuals[valid], answers.rows[valid]
     given, breach, accepted, distance = _proposals(task, answers)
@@ -136,6 +147,9 @@ def measure_advice(task: Task, answers: Counterfactuals, plausibility: Plausibil
         raw_base_validity=100.0 * _mean(accepted[given]),
         validity_change=validity_change,
         distance_change=distance_change,
+        lof=_mean(units.lof(rows)),
+        l1_min_max=_mean(units.l1(people, rows)),
+        l2_min_max=_mean(units.l2(people, rows)),
     )
 
 

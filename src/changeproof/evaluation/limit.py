@@ -21,10 +21,8 @@ import numpy as np
 
 from changeproof.datasets.task import Task
 from changeproof.evaluation.factuals import named_factuals
-from changeproof.feasible.action import Action
 from changeproof.feasible.actions import Actions
 from changeproof.feasible.crossings import Crossings
-from changeproof.feasible.feature import Feature
 from changeproof.feasible.kernels import lengths
 from changeproof.feasible.search import FeasibleSearch, SearchEffort
 from changeproof.methods.quorum.points import (
@@ -35,6 +33,7 @@ from changeproof.methods.quorum.points import (
     pulled,
 )
 from changeproof.methods.shared.ensembles import Ensemble, Groups
+from changeproof.methods.shared.free_search import free_actions
 from changeproof.model import Booleans, Floats, Integers, Model, Stack
 from changeproof.models.learner import splits_of, stacked
 from changeproof.networks.network import Network
@@ -47,8 +46,6 @@ FIRST_NEAREST, NEAREST = 2, 1
 EFFORT = SearchEffort(exchanges=2, kept=2)
 # More training rows to start from find next to nothing here.
 MOST_NEAREST = 2
-# Numbers that may be anything move in steps of about this, in deviations.
-FINE = 0.01
 
 
 class Limit(NamedTuple):
@@ -309,21 +306,6 @@ class NetworkSearch:
 def _refusals(accepted: Booleans, groups: Groups | None) -> Integers:
     """Return how many models, or groups, refuse each row."""
     return np.asarray((~accepted).sum(axis=0) if groups is None else groups.refusals(~accepted))
-
-
-def free_actions(task: Task) -> Actions:
-    """Return what may change if anything may: every encoded column, as a number in fine steps.
-
-    Inside the range of the training rows. Answers as published are such rows, whatever rules a
-    dataset has.
-    """
-    columns = [Feature(name, "numeric", (place,)) for place, name in enumerate(task.feature_names)]
-    steps = {
-        feature.name: Action(step=float(f"{FINE * scale:.1g}"))
-        for feature, scale in zip(columns, task.scale, strict=True)
-    }
-    known = task.actions
-    return Actions(columns, known.raw(task.rows("train")), known.scales, steps)
 
 
 class RowSearch:

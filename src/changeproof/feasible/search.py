@@ -260,7 +260,7 @@ class FeasibleSearch:
         numbers = int(self._slots[-1]) * rows.shape[1]
         at_once = max(1, min(PEOPLE_AT_ONCE, NUMBERS_AT_ONCE // max(1, numbers)))
         for _ in range(ROUNDS):
-            going = [waiting[:0]]
+            going, swapped = [waiting[:0]], [waiting[:0]]
             for first in range(0, len(waiting), at_once):
                 some = waiting[first : first + at_once]
                 tried, added, found = self._alternatives(some, rows[some], fixed, limits)
@@ -268,21 +268,25 @@ class FeasibleSearch:
                 moved = choice >= 0
                 gains = found[moved] > scores[some[moved]][:, None]
                 given = some[moved], tried[moved], added[moved], gains, choice[moved]
-                choice[moved] = self._shortest_passing(*given)
+                choice[moved], passed[some[moved]] = self._shortest_passing(*given)
                 rows[some[moved]] = tried[moved, choice[moved]]
                 scores[some[moved]] = found[moved, choice[moved]]
-                going += [some[moved], self._swap(rows, scores, fixed, limits, some[~moved])]
-            moved_on = np.sort(np.concatenate(going))
+                going.append(some[moved])
+                swapped.append(self._swap(rows, scores, fixed, limits, some[~moved]))
+            others = np.concatenate(swapped)
+            passed[others] = self._passes(rows[others], others)
+            moved_on = np.sort(np.concatenate([*going, others]))
             if not len(moved_on):
                 break
-            passed[moved_on] = self._passes(rows[moved_on], moved_on)
             waiting = moved_on[~passed[moved_on]]
         return rows, passed
 
     def _shortest_passing(
         self, people: Integers, tried: Floats, added: Floats, gains: Booleans, choice: Integers
-    ) -> Integers:
+    ) -> tuple[Integers, Booleans]:
         """Return choices; where they pass, the shortest change of the same feature that does.
+
+        The second says which of them pass.
 
         Of another feature, a shorter one may pass by chance: steps are coarse, and shortening would
         gain less.
@@ -294,10 +298,10 @@ class FeasibleSearch:
         shorter &= features == features[choice][:, None]
         who, slot = np.nonzero(shorter)
         if not len(who):
-            return choice
+            return choice, passed
         shorter[who, slot] = self._passes(tried[who, slot], people[who])
         shortest = np.where(shorter, added, np.inf).argmin(axis=1)
-        return np.where(shorter.any(axis=1), shortest, choice)
+        return np.where(shorter.any(axis=1), shortest, choice), passed
 
     def _alternatives(
         self, people: Integers, rows: Floats, fixed: Booleans, limits: Floats

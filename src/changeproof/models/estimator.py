@@ -53,6 +53,9 @@ from changeproof.models.settings import (
 from changeproof.models.shipped import ShippedModel
 from changeproof.networks.training import TrainingRecipe
 
+# Forests that take the mean of their trees, so that the trees can be said to vote.
+VOTING = ("RandomForestClassifier", "ExtraTreesClassifier")
+
 
 class EstimatorLearner(RefittedLearner):
     """A scikit-learn classifier or pipeline with `predict_proba`, cloned for every training.
@@ -102,7 +105,7 @@ class EstimatorLearner(RefittedLearner):
         kind = type(final_step(estimator)[1]).__name__
         self.name = kind if name is None else name
         self.traits = Traits(
-            offers=Access.LINEAR if is_linear(final_step(estimator)[1]) else Access.PREDICTIONS,
+            offers=_offers(final_step(estimator)[1], outcomes),
             has_seeds=seed_matters(estimator, few_rows=few_rows),
             has_weights=kind in WEIGHTS,
             weighs_rows=weight_key(estimator) is not None,
@@ -179,6 +182,15 @@ class EstimatorLearner(RefittedLearner):
         has_seeds = seed_matters(self.estimator, few_rows=found.few_rows)
         found.traits = replace(found.traits, has_seeds=has_seeds)
         return found
+
+
+def _offers(estimator: Any, outcomes: Outcomes) -> Access:
+    """Return what methods may use of models of this kind, as a rule."""
+    if is_linear(estimator):
+        return Access.LINEAR
+    votes = type(estimator).__name__ in VOTING and is_read(estimator)
+    several = votes and estimator.n_estimators > 1 and len(outcomes.classes) == 2
+    return Access.VOTES if several else Access.PREDICTIONS
 
 
 def _usual_inputs(estimator: Any, original: bool | None) -> Inputs:

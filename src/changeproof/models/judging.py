@@ -15,7 +15,7 @@ from changeproof.arithmetic.functions import sigmoids
 from changeproof.datasets.task import Task
 from changeproof.datasets.threshold import agreeing
 from changeproof.errors import InputError
-from changeproof.model import Access, Booleans, Floats
+from changeproof.model import Access, Booleans, Floats, Integers
 from changeproof.models.classes import TIE, are_among, favourable_share
 from changeproof.models.forests.views import ForestView
 from changeproof.models.inputs import EncodedInputs, Inputs
@@ -138,7 +138,21 @@ class EstimatorModel(FittedModel):
 
     @property
     def offers(self) -> Access:
-        return Access.PREDICTIONS if self.linear is None else Access.LINEAR
+        if self.linear is not None:
+            return Access.LINEAR
+        forest = self.as_forest
+        return Access.PREDICTIONS if forest is None or forest.voting is None else Access.VOTES
+
+    @property
+    def n_voters(self) -> int:
+        """How many trees there are, of a forest that offers votes."""
+        assert self.as_forest is not None
+        return len(self.as_forest.forest.trees)
+
+    def votes(self, rows: Floats) -> Integers:
+        """Return how many trees predict the favourable class, of a forest that offers votes."""
+        assert self.as_forest is not None
+        return self.as_forest.votes(rows)
 
     @property
     def coefficients(self) -> Floats:

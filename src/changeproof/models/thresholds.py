@@ -22,6 +22,7 @@ from changeproof.model import (
     LinearModel,
     Model,
     Stack,
+    without_votes,
 )
 from changeproof.models.learner import Alternative, FittedModel, Learner, stacked
 from changeproof.networks.network import Network
@@ -48,7 +49,8 @@ class ThresholdModel:
     @property
     def offers(self) -> Access:
         # How far a score is inside a range bends in the middle.
-        return self.model.offers if self.threshold.end is None else Access.PREDICTIONS
+        own = without_votes(self.model.offers)
+        return own if self.threshold.end is None else Access.PREDICTIONS
 
     @cached_property
     def as_forest(self) -> ForestView | None:
@@ -137,7 +139,9 @@ class ThresholdLearner(Learner):
     def __init__(self, learner: Learner, threshold: Threshold) -> None:
         check_threshold(learner.name, threshold, learner.traits.gives_scores)
         self.learner, self.threshold = learner.favourable_or_not(), threshold
-        self.name, self.traits = learner.name, replace(learner.traits, decides_at_half=False)
+        offers = without_votes(learner.traits.offers)
+        self.name = learner.name
+        self.traits = replace(learner.traits, decides_at_half=False, offers=offers)
 
     def __repr__(self) -> str:
         return f"ThresholdLearner({self.learner!r}, {self.threshold})"
@@ -151,7 +155,7 @@ class ThresholdLearner(Learner):
         )
 
     def offers_on(self, task: Task) -> Access:
-        own = self.learner.offers_on(task)
+        own = without_votes(self.learner.offers_on(task))
         return own if self.threshold.end is None else Access.PREDICTIONS
 
     def normalised(self, recipe: TrainingRecipe, task: Task) -> TrainingRecipe:

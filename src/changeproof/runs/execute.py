@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -122,10 +122,11 @@ def run_pieces(
     engine: Engine,
     observer: Observer | None = None,
     same_plan: bool = False,
+    kinds: Collection[Kind] = tuple(Kind),
     before_work: Callable[[], None] = lambda: None,
     after_work: Callable[[Manifest | None], None] = lambda part: None,
 ) -> None:
-    """Do what is left of a run in a run directory.
+    """Do what is left of a run in a run directory, or of some kinds of its pieces.
 
     `before_work` is called when there is something to do, `after_work` with the finished part
     when all is done that can be; both while the directory is held. When pieces have failed,
@@ -140,7 +141,7 @@ def run_pieces(
         store = Store(folder)
         _record(folder, run, manifest, same_plan=same_plan)
         clear_unfinished(folder, *FOLDERS)
-        inventory = store.take_inventory(manifest.pieces)
+        inventory = store.take_inventory(each for each in manifest.pieces if each.kind in kinds)
         observer.planned(inventory)
         left = [*inventory.damaged, *inventory.missing]
         if left:

@@ -23,7 +23,7 @@ from changeproof.datasets import FILE_ENDINGS, dataset_names, paper_datasets
 from changeproof.datasets.grouping import SMALLEST_GROUP, Grouping
 from changeproof.errors import InputError, unknown
 from changeproof.files import read_toml, safe_name, validated
-from changeproof.methods import builtin_method_names, published_method_names
+from changeproof.methods import published_method_names, usual_method_names
 from changeproof.models.references import is_elsewhere, names_file
 from changeproof.plugins import Registry, as_text, parsed
 
@@ -433,7 +433,7 @@ def check_names_something(where: str, *values: Mapping[str, Any]) -> None:
 PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
     "quick": lambda: {
         "datasets": ("breast-cancer", "diabetes"),
-        "methods": builtin_method_names(),
+        "methods": usual_method_names(),
         "base_seeds": (2026,),
         "factuals": 25,
         "limit": True,
@@ -446,7 +446,7 @@ PRESETS: dict[str, Callable[[], dict[str, Any]]] = {
         "limit": True,
     },
     "beyond": lambda: {
-        "methods": builtin_method_names(),
+        "methods": usual_method_names(),
         "families": beyond_family_names(),
     },
     "time": lambda: {

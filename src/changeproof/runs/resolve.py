@@ -287,6 +287,14 @@ def _only(tasks: Sequence[Task], what: str) -> Task:
     return tasks[0]
 
 
+class NothingFitsError(InputError):
+    """No method, or no family, fits the model; `reasons` says why, by name."""
+
+    def __init__(self, message: str, reasons: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.reasons = reasons
+
+
 def _fitting(run: ResolvedRun) -> ResolvedRun:
     """Return the run without what the model cannot support, and with the reasons."""
     learner = run.learner
@@ -316,5 +324,5 @@ def _fitting(run: ResolvedRun) -> ResolvedRun:
     for what, kept in (("method", fitting.methods), ("family", fitting.families)):
         if not kept:
             why = "; ".join(f"{name} {reason}" for name, reason in reasons.items())
-            raise InputError(f"no {what} of the plan fits the model: {why}")
+            raise NothingFitsError(f"no {what} of the plan fits the model: {why}", reasons)
     return fitting

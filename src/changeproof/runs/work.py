@@ -347,6 +347,21 @@ def _model(base: _Base) -> Model:
     return model
 
 
+def kept_base(run: ResolvedRun, piece: Piece, content: bytes) -> Model:
+    """Return the base model that a piece of a run keeps."""
+    return _model(_kept(run, piece, content))
+
+
+def made_bank(run: ResolvedRun, piece: Piece, base_content: bytes) -> Bank:
+    """Make the changed models of a piece of a run, as they are made for it."""
+    return _bank(_kept(run, piece.inputs[0], base_content), run.families[piece.family])
+
+
+def _kept(run: ResolvedRun, piece: Piece, content: bytes) -> _Base:
+    task = run.tasks[piece.dataset]
+    return _Base(piece.fingerprint, piece.base_seed, run.learner, task, content)
+
+
 @lru_cache(maxsize=1)
 def _refit(base: _Base) -> Model | str:
     """Fit a model as shipped again, on the training rows; or return why it cannot be."""

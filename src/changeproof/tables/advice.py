@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
 from changeproof.datasets.recourse import FOLLOW, Change, Wording
 from changeproof.datasets.task import Task
 from changeproof.evaluation.advice import QUALITIES, Plausibility, breach_shares, measure_advice
+from changeproof.evaluation.other_units import OtherUnits
 from changeproof.feasible.durations import durations
 from changeproof.methods.answers import Counterfactuals
 from changeproof.model import Floats
 from changeproof.runs.results import StoredResults
 from changeproof.tables.cases import Case, mean_and_std
-from changeproof.tables.display import METHOD, Form, Heading, measured, spread
+from changeproof.tables.display import METHOD, Form, Heading, Measured, Row, measured, spread
 from changeproof.tables.spreadsheets import whole_as_int
 
 PEOPLE, TOLD = "people", "told"
@@ -22,6 +25,8 @@ PREFIX = "told:"
 # The most people of a base model that a page lists.
 MOST_LISTED = 500
 WHERE = ["dataset", "method"]
+# Of what answers ask of people, what other papers measure.
+IN_OTHER_UNITS = ("lof", "l1_min_max", "l2_min_max")
 # Where a value is not known, `before` is empty and `filled_in` says so.
 CHANGED = [
     "dataset", "base_seed", "method", "id", "feature", "direction", "before", "after", "size",
@@ -33,10 +38,12 @@ def advice_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Return what answers ask of people, and which rules methods' proposals break."""
     asked = dict.fromkeys(key.dataset for key in results.answered)
     plausible = {dataset: Plausibility(results.task(dataset)) for dataset in asked}
+    units = {dataset: OtherUnits(results.task(dataset)) for dataset in asked}
     qualities, broken = [], []
     for key in results.answered:
         task, answers = results.task(key.dataset), results.counterfactuals(*key)
-        advice = measure_advice(task, answers, plausible[key.dataset])
+        given = plausible[key.dataset], units[key.dataset]
+        advice = measure_advice(task, answers, *given)
         qualities.append({**key._asdict(), **advice._asdict()})
         shares = breach_shares(task, answers)
         broken += [{**key._asdict(), "breach": way, "share": s} for way, s in shares.items()]
@@ -44,8 +51,9 @@ def advice_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
 
 
 def _advice(rows: list[dict[str, object]]) -> pd.DataFrame:
-    """Mean and standard deviation over base models."""
-    order = [f"{quality}_{which}" for which in ("mean", "std") for quality in QUALITIES]
+    """Mean and standard deviation over base models; what other papers measure comes last."""
+    parts = QUALITIES[: -len(IN_OTHER_UNITS)], IN_OTHER_UNITS
+    order = [f"{name}_{which}" for part in parts for which in ("mean", "std") for name in part]
     frame = pd.DataFrame(rows, columns=[*WHERE, *QUALITIES])
     return mean_and_std(frame, WHERE, QUALITIES)[order].reset_index()
 
@@ -166,15 +174,28 @@ QUALITY_COLUMNS = (
     (Heading("Change in validity", "↑", short="Δvalid"), measured("validity_change", 1)),
     (Heading("Change in distance", "↓", short="Δdist."), measured("distance_change", 3)),
 )
+LOF_COLUMN = (Heading("Local outlier factor", "↓", short="LOF"), measured("lof", 2))
+
+
+def quality_columns(
+    advice: pd.DataFrame, feasible: bool = True
+) -> tuple[tuple[Heading, Callable[[Row], Measured]], ...]:
+    """Return the columns of what answers ask of people; tables made earlier have fewer."""
+    *published, validity, distance = QUALITY_COLUMNS
+    found = [*published, *([LOF_COLUMN] if "lof_mean" in advice else [])]
+    return (*found, *((validity, distance) if feasible else ()))
+
+
 FORMS = {
     "advice": Form(
         "What people are told (means)",
         "What people are told: {over}. Features that an answer changes; answers inside the range "
         "of the training rows (%); distance to the nearest favourable training rows, where 1 is "
-        "usual among them (plausibility); requests without an answer that a person can be told "
-        "(%); the method's own answers that could not be told as they were (%); and the change "
-        "from these to what is told, in accepted answers (points) and in distance.",
-        (METHOD, *QUALITY_COLUMNS),
+        "usual among them (plausibility); the local outlier factor among these, where 1 is as "
+        "dense a place as their neighbours have; requests without an answer that a person can be "
+        "told (%); the method's own answers that could not be told as they were (%); and the "
+        "change from these to what is told, in accepted answers (points) and in distance.",
+        lambda advice: (METHOD, *quality_columns(advice)),
         over=spread,
         compact=True,
     ),

@@ -69,12 +69,20 @@ def _over_base_models(seeds: pd.DataFrame) -> pd.DataFrame:
 
 def _price(results: StoredResults, limits: dict[tuple[str, int], Limit]) -> pd.DataFrame:
     """Mean and standard deviation over base models of the distance over that of the limit."""
-    rows = list(_compared(results, limits))
-    by = ["dataset", "method", "family", "futures", "may_break"]
-    frame = pd.DataFrame(rows, columns=[*by, "people", *COMPARED])
+    frame, by = _seed_prices(results, limits), ["dataset", "method", "family", *WHERE[2:]]
     table = mean_and_std(frame, by, COMPARED)
     table.insert(0, "people", frame.groupby(by, sort=False)["people"].sum())
     return table.reset_index()
+
+
+def seed_life_prices(results: StoredResults) -> pd.DataFrame:
+    """Return the price of every method over the limit of every sequence, by base model."""
+    return _seed_prices(results, {base: results.limit(*base) for base in results.limits})
+
+
+def _seed_prices(results: StoredResults, limits: dict[tuple[str, int], Limit]) -> pd.DataFrame:
+    columns = ["dataset", "base_seed", "method", *WHERE[1:], "people", *COMPARED]
+    return pd.DataFrame(list(_compared(results, limits)), columns=columns)
 
 
 def _compared(
@@ -88,7 +96,7 @@ def _compared(
             failures = may_fail(PERCENTS[-1], futures)
             distances = limit.future_distances(results.task(key.dataset), family)
             least = pd.Series(distances[may_break(futures).index(failures)], limit.row_ids)
-            where = {"dataset": key.dataset, "method": key.method, "family": family}
+            where = {**key._asdict(), "family": family}
             counts = {"futures": futures, "may_break": failures}
             yield where | counts | _price_of(results, key, family, least)
 

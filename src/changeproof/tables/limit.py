@@ -14,7 +14,7 @@ from changeproof.tables.display import METHOD, Form, Heading, measured, spread
 
 WHERE = ["dataset", "family", "share"]
 COMPARED = ("empirical_robustness", "distance", "limit", "price")
-# How far it is to the limit, by dataset and base model; see `_distances`.
+# How far it is to the limit, by dataset and base model; see `limit_distances`.
 Known = dict[tuple[str, int], Floats]
 
 
@@ -22,9 +22,15 @@ def limit_tables(results: StoredResults) -> dict[str, pd.DataFrame]:
     """Return the limit by dataset, family and share, and the price of every method over it."""
     if not results.plan.limit:
         return {}
-    known = {base: _distances(results, *base) for base in results.limits}
+    known = {base: limit_distances(results, *base) for base in results.limits}
     seeds = _seeds(results, known)
     return {"limit": _limit(seeds), "limit_seeds": seeds, "price": _price(results, known)}
+
+
+def seed_prices(results: StoredResults) -> pd.DataFrame:
+    """Return the price of every method over the limit, for each base model that has one."""
+    known = {base: limit_distances(results, *base) for base in results.limits}
+    return _seed_prices(results, known)
 
 
 def _seeds(results: StoredResults, known: Known) -> pd.DataFrame:
@@ -45,7 +51,7 @@ def _seeds(results: StoredResults, known: Known) -> pd.DataFrame:
     )
 
 
-def _distances(results: StoredResults, dataset: str, seed: int) -> Floats:
+def limit_distances(results: StoredResults, dataset: str, seed: int) -> Floats:
     """Return how far it is [1 + families, shares, people], first over the families that count.
 
     NaN there where neither the limit over all families nor the one over those that change
@@ -76,16 +82,20 @@ def _limit(seeds: pd.DataFrame) -> pd.DataFrame:
 
 def _price(results: StoredResults, known: Known) -> pd.DataFrame:
     """Mean and standard deviation over base models of the distance over that of the limit."""
+    frame = _seed_prices(results, known)
+    table = mean_and_std(frame, ["dataset", "method"], COMPARED)
+    table.insert(0, "people", frame.groupby(["dataset", "method"])["people"].sum())
+    return table.reset_index()
+
+
+def _seed_prices(results: StoredResults, known: Known) -> pd.DataFrame:
     people = {base: pd.Index(results.limit(*base).row_ids) for base in known}
     rows = [
         _compared(case, people[base], known[base][0])
         for case in cases(results)
         if (base := case.key[:2]) in known
     ]
-    frame = pd.DataFrame(rows, columns=["dataset", "method", "people", *COMPARED])
-    table = mean_and_std(frame, ["dataset", "method"], COMPARED)
-    table.insert(0, "people", frame.groupby(["dataset", "method"])["people"].sum())
-    return table.reset_index()
+    return pd.DataFrame(rows, columns=["dataset", "base_seed", "method", "people", *COMPARED])
 
 
 def _compared(case: Case, people: pd.Index[int], distances: Floats) -> dict[str, object]:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Collection
 import numpy as np
 import pandas as pd
 
+from changeproof.certificates.programme import lower_bound
 from changeproof.datasets.task import Task
 from changeproof.evaluation.limit import find_limit
 from changeproof.feasible.crossings import Crossings
 from changeproof.feasible.search import FeasibleSearch
 from changeproof.methods import builtin_method_names, get_method
 from changeproof.methods.method import Context, Factuals
-from changeproof.model import Booleans, Floats, Integers
+from changeproof.model import Access, Booleans, Floats, Integers
 from changeproof.networks.network import Network
 from changeproof.networks.stack import NetworkStack
 from changeproof.networks.training import TrainingData, TrainingRecipe, train
@@ -39,9 +40,9 @@ def kernels_for(
     """
     names = {parsed(method)[0] for method in methods}
     seconds = {0: (NETWORKS_SECONDS, NETWORKS)}
-    for name in builtin_method_names():
+    for name in (name for name in builtin_method_names() if name in names):
         own = get_method(name).warm_up
-        if name in names and own is not None:
+        if own is not None:
             seconds.setdefault(id(own), (own.seconds, name))  # inherited kernels only once
     if forests:
         seconds[1] = (FORESTS_SECONDS, FORESTS)
@@ -87,6 +88,10 @@ def _use_kernels(name: str, feasible: bool) -> None:
     method = get_method(name)
     settings = method.warm_up.settings if method.warm_up is not None else {}
     method(**settings).fit(context).generate(Factuals(ids[adverse], rows[adverse]))
+    if method.needs is Access.RELU_PARAMETERS:
+        # No row of so small a network is left to the solver.
+        nothing, ends, none = np.zeros(0), np.zeros((2, 0)), np.zeros(0, np.int64)
+        lower_bound(nothing, 0.0, ends, np.zeros(1, np.int64), none, nothing, ends, nothing)
 
 
 def _use_forests(task: Task, rows: Floats, feasible: bool) -> None:

@@ -32,8 +32,9 @@ def table_of(lost: Floats) -> Losses:
     return losses
 
 
-def calibrated(lost: Floats, unfitted: int, target: float) -> Calibrated:
-    return smallest_threshold(GRID, table_of(lost), lost.shape[1], unfitted, target)
+def calibrated(lost: Floats, unfitted: int, target: float, caution: float = 2.0) -> Calibrated:
+    given = lost.shape[1], unfitted, target
+    return smallest_threshold(GRID, table_of(lost), *given, caution=caution)
 
 
 def monotone(seed: int, people: int, judges: int = 8) -> Floats:
@@ -50,7 +51,7 @@ def waves(seed: int, people: int) -> Floats:
     return np.where(near, generator.choice([0.1, 0.5, 1.0], people), 0.0)
 
 
-def slow(lost: Floats, unfitted: int, target: float) -> tuple[float, float]:
+def slow(lost: Floats, unfitted: int, target: float, caution: float) -> tuple[float, float]:
     """Return the threshold and the promise as the docstring says them, one after the other."""
     enough, people, allowed = unfitted >= people_needed(target), lost.shape[1], 1.0 - target
     best = None
@@ -60,7 +61,7 @@ def slow(lost: Floats, unfitted: int, target: float) -> tuple[float, float]:
         proven = unfitted > 0 and known <= allowed
         bounded = (worst.sum() + 1.0) / (people + 1.0)
         countable = 1.0 / (people + 1.0) <= allowed
-        likely = min(2.0 * worst.mean(), bounded) if countable else worst.mean()
+        likely = min(caution * worst.mean(), bounded) if countable else worst.mean()
         fine = proven if enough else (proven or not unfitted) and likely <= allowed
         promised = target if enough else target - 1.0 / (unfitted + 1.0)
         if best is None or fine:
@@ -77,14 +78,15 @@ def slow(lost: Floats, unfitted: int, target: float) -> tuple[float, float]:
     target=st.sampled_from([0.8, 0.9, 0.95, 0.999]),
     unfitted=st.sampled_from([0, 1, 30, 70, 150]),
     rising=st.booleans(),
+    caution=st.sampled_from([1.0, 2.0]),
 )
 def test_it_is_the_rule_of_the_docstring(
-    seed: int, target: float, unfitted: int, rising: bool
+    seed: int, target: float, unfitted: int, rising: bool, caution: float
 ) -> None:
     people = unfitted if unfitted >= people_needed(target) else 150
     lost = waves(seed, people) if rising else monotone(seed, people)
-    found = calibrated(lost, unfitted, target)
-    threshold, promised = slow(lost, unfitted, target)
+    found = calibrated(lost, unfitted, target, caution)
+    threshold, promised = slow(lost, unfitted, target, caution)
     assert found.threshold == threshold
     assert found.promised == pytest.approx(promised, nan_ok=True)
     worst = lost[: GRID.index(threshold) + 1].max(axis=0)

@@ -172,6 +172,26 @@ def test_another_kind_of_model_refuses_what_the_bank_has() -> None:
         assert len(other.train([bootstrap_recipe(task, 2026, 5)], task)) == 1
 
 
+@pytest.mark.parametrize("kind", ["architecture", "training-configuration"])
+def test_judges_without_seeds_know_nearly_all_rows_as_changed_models_do(kind: str) -> None:
+    """A sample of the rows would make another model of them than the change itself does."""
+    task, learner = loans_task(None), learners()["seedless"]
+    model = learner.train([TrainingRecipe(initialisation_seed=2026)], task)[0]
+    context = Context(task, model, 2026, PrivateLearner(learner))
+    pools = expected_members(context, (kind,), Sizes(3, 6, 6))
+    n_rows = len(task.split.train)
+    known = [
+        [each.change.row_weights[:n_rows] for each in pool]  # type: ignore[union-attr,index]
+        for pool in pools
+    ]
+    for weights in known[0]:
+        assert weights.max() > 1.0
+    for weights in [*known[1], *known[2]]:
+        assert set(weights) == {0.0, 1.0}
+        assert weights.sum() == round(0.95 * n_rows)
+    assert len(identities([(each.change, each.learner) for pool in pools for each in pool])) == 15
+
+
 def test_each_witness_is_drawn_by_itself_as_changed_models_are() -> None:
     task, learner = loans_task(None), PrivateLearner(NetworkLearner())
     network = Network.initialised(task.n_features, (4,), 1)

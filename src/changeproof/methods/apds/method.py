@@ -10,7 +10,6 @@ from changeproof.certificates.box import ParameterBox, check_radius
 from changeproof.certificates.sampled import ParameterSample, favourable_under_draws, samples_needed
 from changeproof.datasets.task import Task
 from changeproof.methods.answers import BUDGET
-from changeproof.methods.apds.minimal import MinimalSearch
 from changeproof.methods.method import (
     PARAMETERS,
     Candidates,
@@ -22,13 +21,18 @@ from changeproof.methods.method import (
     Promise,
     WarmUp,
 )
+from changeproof.methods.shared.calibrated_radius import (
+    BATCH,
+    LEARNING_RATE,
+    REPLICAS,
+    calibrated_radius,
+)
+from changeproof.methods.shared.minimal import MinimalSearch
 from changeproof.model import Access, Booleans, Floats
 from changeproof.networks.network import Network
-from changeproof.networks.training import update
 from changeproof.plugins import PAPER
 from changeproof.randomness import stream
 
-CALIBRATION_OFFSET = 200_000
 CERTIFICATE_OFFSET = 1_000_003
 MARGIN_SLACK = 1e-4
 
@@ -73,9 +77,9 @@ class APDS(Method):
     first_margin: float = 0.01
     margin_step: float = 0.2
     last_margin: float = 20.0
-    replicas: int = 10
-    update_learning_rate: float = 1e-3
-    update_batch: int = 8
+    replicas: int = REPLICAS
+    update_learning_rate: float = LEARNING_RATE
+    update_batch: int = BATCH
 
     def __post_init__(self) -> None:
         check_radius(self.radius or 0.0)
@@ -93,20 +97,14 @@ class APDS(Method):
         self._minimal = MinimalSearch(network, low, high, task.rows("train"))
 
     def _calibrate(self, task: Task, network: Network) -> float:
-        rows, labels = task.rows("update"), task.labels_of("update")
-        before, largest = network.parameters, 0.0
-        for replica in range(self.replicas):
-            seed = self.context.base_seed + CALIBRATION_OFFSET + replica
-            drawn = np.random.default_rng(seed).integers(0, len(rows), len(rows))
-            updated = update(
-                network,
-                rows[drawn],
-                labels[drawn],
-                learning_rate=self.update_learning_rate,
-                batch=self.update_batch,
-            )
-            largest = max(largest, float(np.abs(updated.parameters - before).max()))
-        return largest
+        return calibrated_radius(
+            task,
+            network,
+            self.context.base_seed,
+            replicas=self.replicas,
+            learning_rate=self.update_learning_rate,
+            batch=self.update_batch,
+        )
 
     def _search(self, factuals: Factuals) -> Candidates:
         n = len(factuals)

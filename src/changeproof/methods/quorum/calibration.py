@@ -18,8 +18,9 @@ is promised.
 People whom the base model was fitted to are not exchangeable with those who ask. Where there are
 too few others for the rule above, the n others must lose no more than (n + 1) (1 - target)
 together. By the same theorem, at another level, that promises target - 1 / (n + 1). The target is
-then an estimate: fitted people are added, and all together may lose half of 1 - target on average,
-which is what just enough people might lose by the rule above.
+then an estimate: fitted people are added, and `caution` times what all together lose on average
+must be no more than 1 - target. With a caution of 2, that is what just enough people might lose by
+the rule above; with 1, what everybody may lose.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ def smallest_threshold(
     unfitted: int,
     target: float,
     taken: float = 0.0,
+    caution: float = ENOUGH,
 ) -> Calibrated:
     """Return the smallest threshold that suffices, as all larger ones do.
 
@@ -96,10 +98,12 @@ def smallest_threshold(
         The share of models that shall accept.
     taken
         What is not left of what people may lose, when it is asked whether they are enough.
+    caution
+        So many times what people lose on average has to be allowed, where too few are unfitted.
     """
     if not people:
         return Calibrated(thresholds[0], math.nan, 0.0, 0, 0)
-    rule = _Rule(target, people, unfitted, taken)
+    rule = _Rule(target, people, unfitted, taken, caution)
     lost, expected = np.zeros((2, people))
     best: Calibrated | None = None
     for threshold in thresholds:
@@ -128,6 +132,7 @@ class _Rule:
     people: int
     unfitted: int
     taken: float
+    caution: float
 
     @property
     def enough(self) -> bool:
@@ -156,7 +161,7 @@ class _Rule:
         if self.enough or (self.unfitted and not self.proven(lost)):
             return self.proven(lost)
         if self.countable:
-            return min(ENOUGH * float(lost.mean()), self.bounded(lost)) <= self.allowed
+            return min(self.caution * float(lost.mean()), self.bounded(lost)) <= self.allowed
         return float(expected.mean()) <= self.allowed
 
     def bounded(self, lost: Floats) -> float:

@@ -31,6 +31,7 @@ from changeproof.methods.method import (
 from changeproof.methods.quorum import chains
 from changeproof.methods.quorum.agreement import Agreement
 from changeproof.methods.quorum.calibration import (
+    ENOUGH,
     Calibrated,
     people_needed,
     smallest_threshold,
@@ -66,9 +67,11 @@ FIRST_OF_OTHERS = 2
 # Whoever cannot have it gets the largest smaller one of these.
 COARSE = tuple(n / 2.0 for n in range(10))
 # How many private models there are, of networks and of models that take longer to train.
-SIZES, SIZES_OF_OTHERS = Sizes(24, 44, 16), Sizes(24, 16, 8)
-# How many people a threshold is tried on.
+SIZES, SIZES_OF_OTHERS = Sizes(24, 44, 16), Sizes(24, 24, 8)
+# How many people a threshold is tried on, and how cautious an estimate is where they are too few.
+# With boosted trees, half of the failures took 9 and 37 % more distance (docs/quorum.md).
 PEOPLE, PEOPLE_OF_OTHERS = 256, 100
+CAUTION, CAUTION_OF_OTHERS = ENOUGH, 1.0
 UNKNOWN = Calibrated(np.nan, np.nan, np.nan, 0, 0)
 LOG_TEN = 2.302585092994046
 # What is promised of advice that is to last.
@@ -134,7 +137,7 @@ class Quorum(Method):
         The share of changed models that shall accept the advice.
     members, judges, witnesses
         How many private models there are of each set. By default 24, 44 and 16 for our networks;
-        24, 16 and 8 for other models, which take longer to train.
+        24, 24 and 8 for other models, which take longer to train.
     people
         How many people the threshold is calibrated on, as far as there are so many; by default
         256 for our networks and 100 for other models, which take longer to ask.
@@ -323,7 +326,9 @@ class Quorum(Method):
             return lost, expected
 
         if not self.lasts:
-            return smallest_threshold(self._thresholds, losses, people, unfitted, self.target)
+            caution = CAUTION if isinstance(self.context.model, Network) else CAUTION_OF_OTHERS
+            given = people, unfitted, self.target
+            return smallest_threshold(self._thresholds, losses, *given, caution=caution)
         judges = FutureJudges(self._futures, self.target)
 
         def broken(threshold: float, some: slice) -> tuple[Floats, Floats]:

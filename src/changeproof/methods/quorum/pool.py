@@ -68,6 +68,8 @@ _BY_SIZE = tuple(sorted(HIDDEN_LAYERS, key=sum))
 HIDDEN_FOR_JUDGES = (_BY_SIZE[17:], _BY_SIZE[8:17], _BY_SIZE[:8])
 # Neighbours in a list of settings are alike, so members take every seventh.
 STRIDE = 7
+# What is left out of the training rows where nothing else makes a model another.
+FEW = DELETED_SHARES[1]
 CONFIDENCE = 0.95
 HALF_AN_OCTAVE = 2.0**0.5
 
@@ -165,11 +167,17 @@ def _rebuilt(turn: Turn) -> Member:
 
 
 def _alternative(turn: Turn, learners: Sequence[PrivateLearner]) -> Member:
-    """Train another kind of model; one without seeds on a sample, to be none of the bank's."""
-    other = turn.next_of(learners)
+    """Train another kind of model; one without seeds on other rows, to be none of the bank's.
+
+    A member of the pool is trained on a sample. A judge or a witness shall be like changed models,
+    which know all rows: few are left out.
+    """
+    other, task = turn.next_of(learners), turn.context.task
     if other.traits.has_seeds:
         return Member(TrainingRecipe(initialisation_seed=turn.seed), other)
-    return Member(bootstrap_recipe(turn.context.task, turn.seed, turn.seed), other)
+    if turn.role == "member":
+        return Member(bootstrap_recipe(task, turn.seed, turn.seed), other)
+    return Member(deletion_recipe(task, FEW, turn.seed, turn.seed), other)
 
 
 def _perturbed(turn: Turn) -> Member:

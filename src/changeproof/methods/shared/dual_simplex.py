@@ -1,13 +1,13 @@
 """A small dense linear programme, solved by the dual simplex method.
 
-Minimise the sum of the variables subject to rows that must not be negative:
+Minimise the sum of the variables, each times its cost, subject to rows that must not be negative:
 
     value[i] = start[i] + sum over j of slope[i, j] * variable[j] >= 0,
     0 <= variable[j] <= capacity[j].
 
-All costs are one, so that doing nothing is dual feasible and the dual simplex method needs no
-first phase. Tens of variables and rows take tens of microseconds, a fraction of the call into a
-general solver; the tests compare every answer with HiGHS.
+No cost is negative (by default all are one), so that doing nothing is dual feasible and the dual
+simplex method needs no first phase. Tens of variables and rows take tens of microseconds, a
+fraction of the call into a general solver; the tests compare every answer with HiGHS.
 """
 
 from __future__ import annotations
@@ -28,7 +28,15 @@ LANES = BYTES // 8
 
 @compiled
 def solve(slopes: Any, starts: Any, capacities: Any, max_pivots: int) -> tuple[int, Any, Any]:
-    """Return the status, the variables and the dual price of every row."""
+    """Return the status, the variables and the dual price of every row; all costs are one."""
+    return solve_at_costs(np.ones(len(capacities)), slopes, starts, capacities, max_pivots)
+
+
+@compiled
+def solve_at_costs(
+    costs_of: Any, slopes: Any, starts: Any, capacities: Any, max_pivots: int
+) -> tuple[int, Any, Any]:
+    """Return the same for costs that are not negative."""
     n_rows, n_variables = slopes.shape
     # basic = right - table @ nonbasic, with every nonbasic variable at zero; a variable that
     # sits at its capacity is replaced by its complement.
@@ -40,7 +48,7 @@ def solve(slopes: Any, starts: Any, capacities: Any, max_pivots: int) -> tuple[i
     limits = np.empty(n_variables + n_rows)
     complemented = np.zeros(n_variables + n_rows, np.bool_)
     for j in range(n_variables):
-        costs[j], nonbasic[j], limits[j] = 1.0, j, capacities[j]
+        costs[j], nonbasic[j], limits[j] = costs_of[j], j, capacities[j]
     for i in range(n_rows):
         right[i], basic[i], limits[n_variables + i] = starts[i], n_variables + i, np.inf
         for j in range(n_variables):

@@ -11,7 +11,7 @@ is its code: its place in `categories`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -152,6 +152,20 @@ class Forest:
     @cached_property
     def stack(self) -> ForestStack:
         return ForestStack([self])
+
+    @cached_property
+    def voting(self) -> Forest | None:
+        """The same trees, each of which votes for its likeliest class; of ties, for the first.
+
+        None where the forest is no mean of several trees for two classes.
+        """
+        n_trees = len(self.trees)
+        means = self.link is Link.NONE and self.divisor == n_trees and not self.single
+        if not means or n_trees < 2 or self.n_classes != 2 or self.n_outputs != 2:
+            return None
+        hard = [np.eye(2)[tree.values.argmax(axis=1)] for tree in self.trees]
+        trees = [tree._replace(values=v) for tree, v in zip(self.trees, hard, strict=True)]
+        return replace(self, trees=tuple(trees))
 
     @property
     def n_leaves(self) -> int:

@@ -27,7 +27,7 @@ NODE = np.dtype([("threshold", "f8"), ("child", "i4"), ("split", "i4")])
 MISSING_RIGHT, CATEGORICAL = 1, 2
 LANES = 8
 # Rows that `score` and `walk` take at once, and trees whose bits `score` keeps at once.
-TILE, WALKED, CHUNK = 32, 64, 128
+TILE, WALKED, CHUNK = 32, 24, 128
 MOST_LEAVES = 64
 ALL_LEAVES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 MOST_CODES = 2.0**31

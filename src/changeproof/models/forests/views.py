@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 import numpy as np
 
 from changeproof.datasets.threshold import agreeing
-from changeproof.model import Booleans, Floats
+from changeproof.model import Booleans, Floats, Integers
 from changeproof.models.classes import TIE, favourable_share
 from changeproof.models.forests.around import Surroundings
 from changeproof.models.forests.forest import Forest, ForestStack, linked
@@ -104,6 +104,22 @@ class ForestView:
 
     def _scores(self, shares: Floats) -> Floats:
         return np.asarray(shares[:, self.places].sum(axis=1) if self.places else shares[:, -1])
+
+    @cached_property
+    def voting(self) -> Forest | None:
+        """The forest whose leaves are votes, where it is the mean of trees for two classes.
+
+        None where it decides at a threshold of its own.
+        """
+        if self.at is not None or len(self.places) != 1:
+            return None
+        return self.forest.voting
+
+    def votes(self, rows: Floats) -> Integers:
+        """Return how many trees predict the favourable class."""
+        assert self.voting is not None
+        shares = self.voting.probabilities(self.matrix(rows))[:, self.places[0]]
+        return np.rint(shares * len(self.forest.trees)).astype(np.int64)
 
     @cached_property
     def splits(self) -> list[Floats] | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -153,23 +153,32 @@ def guarantees(tables: Tables, plan: Plan, results: StoredResults) -> list[Guara
         if promise is None:
             continue
         settings = made.settings() if made else {}
-        level = 100.0 * settings.get("target", settings.get("robustness", 1.0))
-        confidence = settings.get("confidence", 1.0)
-        sure, unsure = 100.0 * confidence, round(100.0 * (1.0 - confidence), 9)
         radius = settings.get("radius")
+        radius = None if isinstance(radius, str) else radius
         updates = settings[promise.updates] if promise.updates else None
         held = {d: _held(results, d, method, promise, radius, updates) for d in plan.datasets}
         found.append(
             Guarantee(
                 method,
-                promise.words.format(**settings, level=level, sure=sure, unsure=unsure),
-                None if promise is OTHERS else level,
+                in_words(promise, settings),
+                None if promise is OTHERS else _level(settings),
                 promise.always,
                 promise.ground if promise.ground in plan.families else None,
                 {d: [number(shares.get((d, method), np.nan)), *held[d]] for d in plan.datasets},
             )
         )
     return found
+
+
+def in_words(promise: Promise, settings: Mapping[str, Any]) -> str:
+    """Return what is promised of a certified CFE by a method with these settings."""
+    confidence = settings.get("confidence", 1.0)
+    sure, unsure = 100.0 * confidence, round(100.0 * (1.0 - confidence), 9)
+    return promise.words.format(**settings, level=_level(settings), sure=sure, unsure=unsure)
+
+
+def _level(settings: Mapping[str, Any]) -> float:
+    return float(100.0 * settings.get("target", settings.get("robustness", 1.0)))
 
 
 def _held(

@@ -30,7 +30,7 @@ from changeproof.report.page.parts import (
 from changeproof.report.recommendation import Option, choose
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import AnswerKey, StoredResults
-from changeproof.tables.advice import MOST_LISTED, QUALITY_COLUMNS
+from changeproof.tables.advice import MOST_LISTED, quality_columns
 from changeproof.tables.alternatives import ALTERNATIVES
 from changeproof.tables.cases import Case
 from changeproof.tables.display import fixed, percent
@@ -39,10 +39,11 @@ from changeproof.tables.names import dataset_name, different_names, method_name
 from changeproof.tables.reasons import PrincipalReasons, with_reasons
 
 MEANING = (
-    "Features changed, inside the data and plausibility are of answers that the base model "
-    "accepts. Inside the data: no value beyond those of the training rows. Plausibility: the "
-    "distance to the nearest favourable training rows, where 1 is usual among them. No answer: "
-    "requests without an answer that the person can be told."
+    "Features changed, inside the data, plausibility and local outlier factor are of answers that "
+    "the base model accepts. Inside the data: no value beyond those of the training rows. "
+    "Plausibility: the distance to the nearest favourable training rows, where 1 is usual among "
+    "them. Local outlier factor: how thin the data are there, where 1 is as dense as around its "
+    "neighbours. No answer: requests without an answer that the person can be told."
 )
 PROPOSED = (
     " Cannot be told: of the rows that the method proposed, those that break a rule. "
@@ -66,7 +67,7 @@ def advice_section(source: Source) -> list[Part]:
     if found.empty:
         return nothing(NOT_YET)
     known = {(row["dataset"], row["method"]): row for row in found.to_dict("records")}
-    columns = QUALITY_COLUMNS if plan.feasible else QUALITY_COLUMNS[:-2]
+    columns = quality_columns(found, plan.feasible)
     names = [heading.name.lower() for heading, _ in columns]
     datasets = [dataset for dataset in plan.datasets if dataset in set(found["dataset"])]
     views = []

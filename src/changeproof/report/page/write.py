@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
@@ -19,6 +17,7 @@ from plotly.offline import get_plotlyjs
 
 from changeproof.report.charts import SHAPES, for_page, stylesheet
 from changeproof.report.page.changes import change_section, scatter_words, variant_survival
+from changeproof.report.page.embedding import ASSETS, as_json, asset, embedded
 from changeproof.report.page.groups import group_section
 from changeproof.report.page.guarantees import guarantee_section
 from changeproof.report.page.letters import letter_section
@@ -36,9 +35,6 @@ from changeproof.tables.names import dataset_name, method_name, short_family
 
 MOST_MISSING = 200
 FILE = "index.html"
-# What ends a script element or a line of JavaScript is written so that it cannot.
-ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("core", "charts", "parts", "answer", "survival", "person", "printing")
 
 
@@ -182,13 +178,13 @@ def render(payload: dict[str, Any], bulk: list[dict[str, Any]]) -> str:
     pages.filters["options"] = _options
     shapes = {shape.plotly: shape.path for shape in SHAPES}
     return pages.get_template("page.html").render(
-        style=Markup(f"{stylesheet()}\n{_asset('page.css')}"),
+        style=Markup(f"{stylesheet()}\n{asset('page.css')}"),
         verdict=payload["verdict"],
         scope=payload["scope"],
         sections=[section for section in SECTIONS if section.id in payload["sections"]],
         data=Markup(embedded({**payload, "shapes": shapes})),
-        packed=Markup(embedded([packed(text) for text in (get_plotlyjs(), *map(_json, bulk))])),
-        script=Markup("\n".join(_asset(f"{name}.js") for name in SCRIPTS)),
+        packed=Markup(embedded([packed(text) for text in (get_plotlyjs(), *map(as_json, bulk))])),
+        script=Markup("\n".join(asset(f"{name}.js") for name in SCRIPTS)),
     )
 
 
@@ -197,22 +193,9 @@ def _options(text: str) -> Markup:
     return Markup(re.sub(r"(?<![\w-])--[a-z][a-z-]*", r"<code>\g<0></code>", str(escape(text))))
 
 
-def embedded(content: Any) -> str:
-    """Return JSON that can stand in a script element, whatever names it holds."""
-    return _json(content).translate(ESCAPES)
-
-
 def packed(text: str) -> str:
     """Return text, compressed and in letters; the page unpacks it when it is asked for."""
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=4, mtime=0)).decode()
-
-
-def _json(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def _asset(name: str) -> str:
-    return (ASSETS / name).read_text(encoding="utf-8")
 
 
 def build_payload(results: StoredResults, tables: Tables) -> dict[str, Any]:

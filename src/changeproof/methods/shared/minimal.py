@@ -260,13 +260,21 @@ def walk_regions(
     return length, move
 
 
+def l1_distances(rows: Floats, others: Floats) -> Floats:
+    return np.asarray(np.abs(rows - others).sum(axis=1))
+
+
 @dataclass(frozen=True, eq=False)
 class MinimalSearch:
     """The shortest change, within a range, that lifts the logit of a network to a target.
 
-    A factual outside of the range is first moved inside. Searches start towards so many of the
-    nearest training rows that reach the target (`segments`), and walk through at most `max_regions`
-    linear regions each, fewer on wide tables.
+    A factual outside of the range is first moved inside; with `widened`, the range of every factual
+    reaches to it. Searches start towards so many of the nearest training rows that reach the target
+    (`segments`), and walk through at most `max_regions` linear regions each, fewer on wide tables.
+
+    What is proven: answers reach the target. Each is the optimum of its linear region, and no
+    region across one wall that this optimum leans on has a shorter one, unless the walk ended
+    early. That no other is shorter anywhere is not proven (`benchmarks/minimal.py` compares).
     """
 
     network: Network
@@ -275,29 +283,37 @@ class MinimalSearch:
     rows: Floats
     segments: int = 6
     max_regions: int = 60
+    widened: bool = False
 
     @cached_property
     def _row_logits(self) -> Floats:
         return self.network.logits(self.rows)
 
-    def search(self, factuals: Floats, target: float, previous: Floats | None = None) -> Floats:
+    def search(
+        self, factuals: Floats, target: float | Floats, previous: Floats | None = None
+    ) -> Floats:
         """Return for every factual the shortest change found; NaN where there is none.
 
-        `previous` are answers for a smaller target, as further starts; NaN rows are ignored.
+        The target is one for all or one each. `previous` are answers for a smaller target, as
+        further starts; NaN rows are ignored.
         """
-        reaching = self.rows[self._row_logits >= target]
-        reaching = np.clip(reaching, self.low, self.high)
+        inside = np.clip(self.rows, self.low, self.high)
         previous = np.full(factuals.shape, np.nan) if previous is None else previous
-        answers = np.empty_like(factuals)
-        for i, factual in enumerate(factuals):
+        targets = np.broadcast_to(np.asarray(target, dtype=np.float64), len(factuals)).tolist()
+        answers, known, reaching = np.empty_like(factuals), np.nan, inside
+        for i, (factual, wanted) in enumerate(zip(factuals, targets, strict=True)):
+            if wanted != known:
+                known, reaching = wanted, inside[self._row_logits >= wanted]
             distances = np.abs(reaching - factual).sum(axis=1)
             nearest = np.argsort(distances, kind="stable")[: self.segments]
-            answers[i] = self.shortest(factual, target, reaching[nearest], previous[i])
+            answers[i] = self.shortest(factual, wanted, reaching[nearest], previous[i])
         return answers
 
     def shortest(self, factual: Floats, target: float, goals: Floats, previous: Floats) -> Floats:
         """Return the shortest change found for one factual, or NaN; `goals` reach the target."""
         network, low, high = self.network.flat, self.low, self.high
+        if self.widened:
+            low, high = np.minimum(low, factual), np.maximum(high, factual)
         origin = np.minimum(np.maximum(factual, low), high)
         values = np.empty(network.n_neurons)
         if preactivations(*network[1:], origin, values) >= target:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changeproof import Network
-from changeproof.methods.apds.minimal import affine_forms, region_optimum
+from changeproof.methods.shared.minimal import affine_forms, region_optimum
 from changeproof.networks.flat import preactivations
 
 

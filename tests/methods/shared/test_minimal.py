@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.minimal_proof import prove
 from changeproof import Context, Factuals, Network
-from changeproof.methods.apds.minimal import MinimalSearch
+from changeproof.methods.shared.minimal import MinimalSearch
 
 
 def test_closed_form_of_one_neuron() -> None:

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from benchmarks.minimal_proof import prove
 from changeproof import Network
-from changeproof.methods.apds.minimal import MinimalSearch
+from changeproof.methods.shared.minimal import MinimalSearch
 
 LIMIT = 3.0
 

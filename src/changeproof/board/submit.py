@@ -1,0 +1,158 @@
+"""Handing in: ask a method what a track asks, and write an entry, whole or not at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from changeproof import __version__
+from changeproof.board.answers import Cell, HandedIn, answers_to_bytes
+from changeproof.board.entry import ANSWERS, ENTRY, Entry, Handed, digest, read_entry
+from changeproof.board.frozen import read_frozen
+from changeproof.board.running import PartRun, Setting, check_basis, frozen_cells
+from changeproof.board.tracks import VERSION, Part, Track, find_track
+from changeproof.errors import InputError
+from changeproof.files import TEMPORARY, safe_name, validated, write_together
+from changeproof.methods import make_method
+from changeproof.methods.answers import Counterfactuals
+from changeproof.methods.method import Factuals, Method
+from changeproof.report.page.guarantees import in_words
+from changeproof.runs.pieces import Kind
+from changeproof.runs.resolve import Given, NothingFitsError, resolve
+
+# What a method is asked needs no changed model.
+ASKED = (Kind.BASE, Kind.TUNING, Kind.COUNTERFACTUALS)
+LONGEST_SETTING = 200
+
+
+def submit(
+    method: str,
+    tracks: Sequence[str],
+    out: str | Path,
+    about: Mapping[str, Any] | None = None,
+    setting: Setting | None = None,
+) -> Handed:
+    """Ask a method what tracks ask, and write the entry.
+
+    A submission that is cut short goes on where it was. Nothing is written unless all is there.
+
+    Parameters
+    ----------
+    method
+        The reference that makes the method: a name or an import path, with or without settings.
+    tracks
+        Names of tracks; all people of all their base models are asked. Where a track has several
+        kinds of model and one does not offer what the method needs, nobody gets an answer there.
+    out
+        The folder of the entry, whose name is the entry's.
+    about
+        More of what `entry.toml` says: label, authors, paper, bibtex, code, commit, licence,
+        tolerance, claims.
+    """
+    setting = setting if setting is not None else Setting()
+    folder = Path(out)
+    _check_free(folder)
+    asked = [find_track(name) for name in dict.fromkeys(tracks)]
+    if not asked:
+        raise InputError("expected at least one track")
+    for track in asked:
+        read_frozen(track.name)
+    made = make_method(method)
+    _draft(made, method, folder, asked, dict(about or {}))  # refuses what does not fit before work
+    cells: dict[Cell, Counterfactuals] = {}
+    seconds: dict[str, float] = {}
+    for track in asked:
+        frozen, spent, people = frozen_cells(track), 0.0, 0
+        answerable = 0
+        for number, part in enumerate(track.parts):
+            try:
+                run = asking(part, number, method, setting)
+            except NothingFitsError as error:
+                run = unasked(part, number, setting)
+                run.compute((Kind.BASE,))
+                check_basis(run, frozen)
+                (reason,) = error.reasons.values()
+                cells |= {cell: unanswered(run.people(cell), reason) for cell in run.cells}
+                continue
+            answerable += 1
+            run.compute((Kind.BASE,))
+            check_basis(run, frozen)
+            run.compute(ASKED)
+            results = run.results
+            for cell in run.cells:
+                answers = results.counterfactuals(cell.dataset, cell.base_seed, made.name)
+                cells[cell] = answers
+                spent, people = spent + float(answers.seconds.sum()), people + len(answers)
+        if not answerable:
+            raise InputError(f"no model of the track {track.name} offers what {made.name} needs")
+        if math.isfinite(spent):  # not if the log of the times is lost
+            seconds[track.name] = round(spent / max(1, people), 6)
+    content = answers_to_bytes(cells)
+    about = {**(about or {}), "seconds": seconds, "answers_sha256": digest(content)}
+    entry = _draft(made, method, folder, asked, about)
+    write_together({folder / ANSWERS: content, folder / ENTRY: entry.to_bytes()})
+    return read_entry(folder)
+
+
+def unasked(part: Part, number: int, setting: Setting) -> PartRun:
+    """Return a part of a track that asks nobody anything."""
+    folder, nobody = setting.folder(part, number), Given(methods={"nobody": HandedIn(told={})})
+    return PartRun(part, resolve(part.judging("nobody"), folder, nobody), folder, setting)
+
+
+def unanswered(people: Factuals, reason: str) -> Counterfactuals:
+    """Return that nobody gets an answer, and why: the method does not fit the model."""
+    nothing = np.full_like(people.rows, np.nan)
+    none, unknown = np.zeros(len(people), dtype=np.bool_), np.full(len(people), np.nan)
+    outcomes = np.full(len(people), reason)
+    return Counterfactuals(people.row_ids, people.rows, nothing, outcomes, none, unknown, {})
+
+
+def asking(part: Part, number: int, method: str, setting: Setting) -> PartRun:
+    """Return a part of a track that asks a method."""
+    folder = setting.folder(part, number)
+    return PartRun(part, resolve(part.asking(method), folder), folder, setting)
+
+
+def _draft(
+    made: Method, method: str, folder: Path, tracks: Sequence[Track], about: dict[str, Any]
+) -> Entry:
+    """Return what the entry says, checked; without answers, the hash of none."""
+    promise = made.promised
+    values = {
+        "name": folder.absolute().name,
+        "label": made.label or made.name,
+        "paper": made.source[:500],
+        "access": str(made.needs),
+        "trains": made.trains,
+        "method": method,
+        "settings": {name: _written(value) for name, value in made.settings().items()},
+        "promise": "" if promise is None else in_words(promise, made.settings()),
+        "benchmark": VERSION,
+        "changeproof": __version__,
+        "tracks": tuple(track.name for track in tracks),
+        "answers_sha256": digest(b""),
+    }
+    return validated(Entry, {**values, **about}, "the entry")
+
+
+def _written(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST_SETTING else f"{text[:LONGEST_SETTING]}…"
+
+
+def _check_free(folder: Path) -> None:
+    """Refuse a folder that holds anything but an entry, which is then replaced."""
+    safe_name(folder.absolute().name, "an entry")
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError(f"{folder} is not a folder; expected a new one, or that of an entry")
+    there = [] if not folder.exists() else [path.name for path in folder.iterdir()]
+    others = [n for n in there if n not in (ENTRY, ANSWERS) and not n.startswith(TEMPORARY)]
+    if others:
+        raise InputError(
+            f"{folder} holds {others[0]!r}; expected a new folder, or that of an entry"
+        )

@@ -1,0 +1,1 @@
+"""Optimal robust recourse for linear models: the method, its ball, and two exact searches."""
