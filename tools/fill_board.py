@@ -21,7 +21,7 @@ from changeproof.board.publishing import write_board
 from changeproof.board.running import Setting
 from changeproof.board.submit import asking, submit
 from changeproof.board.tracks import TRACKS, VERSION, Track, find_track
-from changeproof.board.verify import verify
+from changeproof.board.verify import judge_together, verify
 from changeproof.errors import InputError
 from changeproof.runs.resolve import NothingFitsError
 
@@ -56,10 +56,10 @@ def fits(method: str, track: Track, setting: Setting) -> bool:
     return False
 
 
-def fill(name: str, tracks: list[str], store: Path, jobs: int | None) -> None:
+def hand_in(name: str, tracks: list[str], folder: Path, setting: Setting) -> None:
+    """Hand in an entry, for the tracks that it has and those given that it fits."""
     about: dict[str, Any] = dict(ENTRIES[name])
     method, only, cite = (about.pop(key, usual) for key, usual in USUAL.items())
-    setting, folder = Setting(store=store / "runs", jobs=jobs), store / "entries" / name
     had = read_entry(folder).entry.tracks if (folder / ENTRY).exists() else ()
     wanted = [t for t in REAL if t in had or (t in tracks and t in only)]
     wanted = [t for t in wanted if fits(method, find_track(t), setting)]
@@ -69,8 +69,7 @@ def fill(name: str, tracks: list[str], store: Path, jobs: int | None) -> None:
         bibtex = REFERENCES[cite]
         about["bibtex"], about["authors"] = bibtex, authors_of(bibtex)
     submit(method, wanted, folder, about, setting)
-    found = verify(folder, records=store / "records", setting=setting)
-    print(f"{name}: {', '.join(wanted)}: {found.record.state}", flush=True)
+    print(f"{name}: {', '.join(wanted)}", flush=True)
 
 
 def main() -> None:
@@ -80,14 +79,26 @@ def main() -> None:
     parser.add_argument("--store", type=Path, required=True, help="where everything is kept")
     parser.add_argument("--jobs", type=int, help="worker processes")
     given = parser.parse_args()
+    setting = Setting(store=given.store / "runs", jobs=given.jobs)
+    entries, records = given.store / "entries", given.store / "records"
     failed = {}
     for name in given.entries:
         try:
-            fill(name, given.tracks, given.store, given.jobs)
+            hand_in(name, given.tracks, entries / name, setting)
         except InputError as error:
             failed[name] = str(error)
             print(f"{name}: {error}", flush=True)
-    board = leaderboard(given.store / "entries", given.store / "records", VERSION)
+    there = {name: entries / name for name in given.entries if (entries / name / ENTRY).exists()}
+    for track in given.tracks:
+        those = [each for each in there.values() if track in read_entry(each).entry.tracks]
+        if those:
+            judge_together(those, track, setting)
+            print(f"{track}: {len(those)} entries put to its changed models", flush=True)
+    for name, folder in there.items():
+        if name not in failed:
+            state = verify(folder, records=records, setting=setting).record.state
+            print(f"{name}: {state}", flush=True)
+    board = leaderboard(entries, records, VERSION)
     print(write_board(board, BOARD))
     if failed:
         raise SystemExit(f"{len(failed)} entries failed: {', '.join(failed)}")

@@ -25,6 +25,7 @@ from changeproof.board.verify import track_mean
 from changeproof.board.verify import verify as verified
 from changeproof.changes.family import BaseModel
 from changeproof.errors import InputError
+from changeproof.runs.execute import PieceFailedError
 from handed_in import (
     Edit,
     answer_otherwise,
@@ -91,6 +92,21 @@ def test_the_record_is_kept_beside_the_entries(found: verify.Verified, entry: Pa
     handed = read_entry(entry)
     assert found.record.is_about(handed.entry_sha256, handed.answers_sha256)
     assert sorted(path.name for path in entry.iterdir()) == ["answers.parquet", "entry.toml"]
+
+
+def test_entries_that_are_judged_together_are_in_the_store(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [tmp_path / "entries" / name for name in ("random", "nearest")]
+    for entry, method in zip(entries, ("growing-spheres", "nearest-row"), strict=True):
+        submit(method, ["trial"], entry, {}, setting(store))
+    verify.judge_together(entries, "trial", setting(store))
+    monkeypatch.setattr("changeproof.runs.execute.compute", None)  # nothing is left to compute
+    for entry in entries:
+        scores = verified(entry, setting=setting(store)).record.table()
+        assert len(scores) > 10
+    with pytest.raises(PieceFailedError):  # another store has nothing
+        verified(entries[0], setting=setting(tmp_path / "store"))
 
 
 def test_what_is_reproduced_stays_so_as_long_as_the_entry_is_the_same(

@@ -100,7 +100,7 @@ def contest(
     cell, number = _cell(handed, track, dataset, base_seed, model)
     told = read_answers(handed.folder / ANSWERS)
     part = find_track(track).parts[number]
-    run = judging(part, number, handed.entry.name, told, setting)
+    run = judging(part, number, {handed.entry.name: told}, setting)
     run.compute((Kind.BASE, Kind.COUNTERFACTUALS))
     check_basis(run, frozen_cells(find_track(track)))
     task, answers = run.run.tasks[dataset], _answers(run, cell, handed)

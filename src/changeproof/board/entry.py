@@ -38,7 +38,8 @@ def _one_line(text: str) -> str:
     return _visible(text)
 
 
-Line = Annotated[str, StringConstraints(max_length=500), AfterValidator(_one_line)]
+LONGEST_LINE = 1_000
+Line = Annotated[str, StringConstraints(max_length=LONGEST_LINE), AfterValidator(_one_line)]
 Text = Annotated[str, StringConstraints(max_length=20_000), AfterValidator(_visible)]
 Hash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 TrackName = Annotated[str, _named("a track")]

@@ -11,7 +11,15 @@ import numpy as np
 
 from changeproof import __version__
 from changeproof.board.answers import Cell, HandedIn, answers_to_bytes
-from changeproof.board.entry import ANSWERS, ENTRY, Entry, Handed, digest, read_entry
+from changeproof.board.entry import (
+    ANSWERS,
+    ENTRY,
+    LONGEST_LINE,
+    Entry,
+    Handed,
+    digest,
+    read_entry,
+)
 from changeproof.board.frozen import read_frozen
 from changeproof.board.running import PartRun, Setting, check_basis, frozen_cells
 from changeproof.board.tracks import VERSION, Part, Track, find_track
@@ -126,7 +134,7 @@ def _draft(
     values = {
         "name": folder.absolute().name,
         "label": made.label or made.name,
-        "paper": made.source[:500],
+        "paper": made.source[:LONGEST_LINE],
         "access": str(made.needs),
         "trains": made.trains,
         "method": method,

@@ -42,9 +42,10 @@ class Part:
         """Return the plan that asks a method, by its reference."""
         return Plan.checked({**self.values, "methods": (method,)})
 
-    def judging(self, entry: str) -> Plan:
-        """Return the plan that puts the answers of an entry to the changed models."""
-        return Plan.checked({**self.values, "methods": (), "counterfactuals": {entry: entry}})
+    def judging(self, *entries: str) -> Plan:
+        """Return the plan that puts the answers of entries to the changed models."""
+        handed = {entry: entry for entry in entries}
+        return Plan.checked({**self.values, "methods": (), "counterfactuals": handed})
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,18 @@ def verify(
     return Verified(record, told_of, folder / record.name)
 
 
+def judge_together(entries: Sequence[str | Path], track: str, setting: Setting) -> None:
+    """Put the answers of several entries to the changed models of a track.
+
+    Models that are not kept are trained once for all of them. What comes of it is in the store,
+    where `verify` finds it; it says nothing about the entries yet.
+    """
+    handed = [read_entry(Path(entry)) for entry in entries]
+    told = {each.entry.name: read_answers(each.folder / ANSWERS) for each in handed}
+    for number, part in enumerate(find_track(track).parts):
+        judging(part, number, told, setting).compute()
+
+
 def state_of(again: Rerun | None, contests: Sequence[Contest]) -> str:
     """Return the state of an entry whose numbers were recomputed."""
     if any(each.held < each.claimed for each in contests):
@@ -201,7 +213,7 @@ def _judged(
     for track in tracks:
         frozen = frozen_cells(track)
         for number, part in enumerate(track.parts):
-            run = judging(part, number, handed.entry.name, told, setting)
+            run = judging(part, number, {handed.entry.name: told}, setting)
             run.compute((Kind.BASE,))
             check_basis(run, frozen)
             for cell in run.cells:
@@ -219,18 +231,22 @@ def _judged(
 def judging(
     part: Part,
     number: int,
-    name: str,
-    told: Mapping[Cell, Told],
+    told: Mapping[str, Mapping[Cell, Told]],
     setting: Setting,
     key: bytes | None = None,
 ) -> PartRun:
-    """Return a part of a track that puts answers to changed models, public or secret."""
+    """Return a part of a track that puts answers of entries to changed models, public or secret."""
     bank = "public" if key is None else f"secret-{key_hash(key)[:12]}"
-    folder, plan = setting.folder(part, number, bank), part.judging(name)
-    own = {
-        (cell.dataset, cell.base_seed): each
-        for cell, each in told.items()
-        if (cell.track, cell.model) == (part.track, part.model)
+    folder, plan = setting.folder(part, number, bank), part.judging(*told)
+    handed_in = {
+        name: HandedIn(
+            told={
+                (cell.dataset, cell.base_seed): each
+                for cell, each in answers.items()
+                if (cell.track, cell.model) == (part.track, part.model)
+            }
+        )
+        for name, answers in told.items()
     }
     families = {}
     if key is not None:
@@ -238,7 +254,7 @@ def judging(
         families = {
             family: SecretFamily(family=FAMILIES.make(family), key=key) for family in plan.families
         }
-    given = Given(methods={name: HandedIn(told=own)}, families=families)
+    given = Given(methods=handed_in, families=families)
     return PartRun(part, resolve(plan, folder, given), folder, setting)
 
 
@@ -383,7 +399,7 @@ def _under_secret(
     scores: list[Score] = []
     for track in tracks:
         for number, part in enumerate(track.parts):
-            run = judging(part, number, handed.entry.name, told, setting, key)
+            run = judging(part, number, {handed.entry.name: told}, setting, key)
             run.compute()
             found, _ = scores_of(run.results, run.cells, handed.entry.name)
             scores += [each for each in found if each.metric in ("robustness", "end_to_end")]
