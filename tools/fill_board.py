@@ -23,6 +23,7 @@ from changeproof.board.submit import asking, submit
 from changeproof.board.tracks import TRACKS, VERSION, Track, find_track
 from changeproof.board.verify import judge_together, verify
 from changeproof.errors import InputError
+from changeproof.files import write_whole
 from changeproof.runs.resolve import NothingFitsError
 
 HERE = Path(__file__).parent
@@ -76,6 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("entries", nargs="*", default=list(ENTRIES))
     parser.add_argument("--tracks", nargs="+", choices=REAL, default=list(REAL))
+    parser.add_argument("--rerun", action="store_true", help="run every method again, and compare")
     parser.add_argument("--store", type=Path, required=True, help="where everything is kept")
     parser.add_argument("--jobs", type=int, help="worker processes")
     given = parser.parse_args()
@@ -96,10 +98,13 @@ def main() -> None:
             print(f"{track}: {len(those)} entries put to its changed models", flush=True)
     for name, folder in there.items():
         if name not in failed:
-            state = verify(folder, records=records, setting=setting).record.state
+            found = verify(folder, rerun=given.rerun, records=records, setting=setting)
+            state = found.record.state
             print(f"{name}: {state}", flush=True)
     board = leaderboard(entries, records, VERSION)
     print(write_board(board, BOARD))
+    for folder in sorted(entries.iterdir()):
+        write_whole(BOARD / "entries" / f"{folder.name}.toml", (folder / ENTRY).read_bytes(), BOARD)
     if failed:
         raise SystemExit(f"{len(failed)} entries failed: {', '.join(failed)}")
 
