@@ -153,3 +153,19 @@ def test_a_dataset_file_says_what_the_data_mean_and_what_may_change(
     assert nothing.returncode == 2
     assert "--target is missing" in nothing.stderr
     assert not (tmp_path / "no").exists()
+
+
+def test_an_embedded_dataset_can_be_audited_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call("audit", "--data", "german-credit", *SMALL, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert Results(tmp_path / "run").plan.feasible
+    described = call("audit", "--data", "german-credit", *DATA, "--out", "no")
+    assert described.returncode == 2
+    assert "embedded dataset german-credit says that itself" in described.stderr
+    Path("german-credit").write_text("a,b\n")  # a file of that name is what it says
+    file = call("audit", "--data", "german-credit", "--out", "no")
+    assert file.returncode == 2
+    assert "--target is missing" in file.stderr

@@ -57,7 +57,7 @@ AsJson = Annotated[
 ]
 DataFile = ask(
     "A CSV or Parquet file; or a dataset file (.toml), which also describes the columns and what "
-    "may change.",
+    "may change; or, to try it, the name of an embedded dataset: german-credit.",
     "FILE",
     panel=DATA,
 )
@@ -278,15 +278,21 @@ def plan_values(given: Given) -> dict[str, Any]:
 
 
 def data_of(data: Path, given: Given) -> tuple[Any, dict[str, Any]]:
-    """Return a table with what it means, or a dataset file, which says it itself."""
+    """Return a table with what it means, or what says it itself: a dataset file, embedded data."""
+    from changeproof.datasets.find import dataset_names
+
     used = [name for name in TABLE if name in given]
-    if data.suffix == ".toml":
+    embedded = str(data) in dataset_names() and not data.exists()
+    if data.suffix == ".toml" or embedded:
         if used:
-            raise InputError(f"dataset file {data} says that itself; leave out {flags_of(used)}")
+            kind = "embedded dataset" if embedded else "dataset file"
+            raise InputError(f"{kind} {data} says that itself; leave out {flags_of(used)}")
         return str(data), {}
     for name in ("target", "favourable"):
         if not given.get(name):
-            raise InputError(f"--{name} is missing; only a dataset file (.toml) can do without it")
+            raise InputError(
+                f"--{name} is missing; only a dataset file (.toml) and embedded data can do without it"
+            )
     apart = (*parsing.CHANGES, "range", "rule")
     described = {name: given[name] for name in used if name not in apart}
     if "rule" in given:
