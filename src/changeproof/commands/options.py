@@ -291,7 +291,8 @@ def data_of(data: Path, given: Given) -> tuple[Any, dict[str, Any]]:
     for name in ("target", "favourable"):
         if not given.get(name):
             raise InputError(
-                f"--{name} is missing; only a dataset file (.toml) and embedded data can do without it"
+                f"--{name} is missing; only dataset files (.toml) and embedded data can do "
+                "without it"
             )
     apart = (*parsing.CHANGES, "range", "rule")
     described = {name: given[name] for name in used if name not in apart}
