@@ -6,6 +6,7 @@ python tools/docs_pictures.py FOLDER
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -32,6 +33,7 @@ PERSON, TOWARDS, FAR = (-0.95, 0.35), (0.9, 0.05), (0.75, -0.9)
 EXTENT = 2.4
 # The little world of "what each number means": who asks, and what becomes of them.
 ASKED, FOUND, VALID, HOLD = 20, 18, 16, 12
+STYLE = partial(plt.rc_context, {"svg.hashsalt": "changeproof", "font.family": "DejaVu Sans"})
 
 
 def toy_task() -> cp.Task:
@@ -168,24 +170,38 @@ def draw_distance() -> Figure:
     return figure
 
 
-def draw(folder: Path) -> None:
-    """Write all pictures into a folder, as SVG."""
-    task = toy_task()
+def toy_models(task: cp.Task) -> tuple[cp.BaseModel, cp.Bank]:
+    """Train today's model of the toy task, and its changed models."""
     learner = cp.NetworkLearner()
     stack = learner.train([cp.TrainingRecipe(initialisation_seed=SEED)], task)
     base = cp.BaseModel(SEED, stack[0])
     families = [cp.get_family(name) for name in cp.published_family_names()]
-    bank = cp.build_bank(task, base, families, learner)
-    folder.mkdir(parents=True, exist_ok=True)
-    with plt.rc_context({"svg.hashsalt": "changeproof", "font.family": "DejaVu Sans"}):
-        for name, figure in {
-            "family": draw_family(task, base, bank),
-            "families": draw_families(base, bank),
-            "numbers": draw_numbers(),
-            "distance": draw_distance(),
-        }.items():
-            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-            plt.close(figure)
+    return base, cp.build_bank(task, base, families, learner)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture as SVG, and close it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+def draw_question(path: Path) -> None:
+    """Write the README's first picture: today's model, and 25 that may follow it."""
+    task = toy_task()
+    with STYLE():
+        save(draw_family(task, *toy_models(task)), path)
+
+
+def draw(folder: Path) -> None:
+    """Write all pictures of the page on concepts into a folder."""
+    task = toy_task()
+    base, bank = toy_models(task)
+    with STYLE():
+        save(draw_family(task, base, bank), folder / "family.svg")
+        save(draw_families(base, bank), folder / "families.svg")
+        save(draw_numbers(), folder / "numbers.svg")
+        save(draw_distance(), folder / "distance.svg")
 
 
 if __name__ == "__main__":

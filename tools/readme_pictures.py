@@ -1,7 +1,8 @@
 """Draw the pictures of the README from the tables of the committed paper run.
 
 Run `python tools/readme_pictures.py`: it reads `results/paper/*.csv` and writes
-`docs/robustness.png` and `docs/tradeoff.png`. The same tables give the same files.
+`docs/robustness.png` and `docs/tradeoff.png`. The same tables give the same files. The first
+picture, `docs/question.svg`, is that of the page on concepts, from models that are trained for it.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ def _smaller(picture: bytes) -> bytes:
 
 def main() -> None:
     """Write the pictures."""
+    from docs_pictures import draw_question  # beside this file
+
+    draw_question(ROOT / "docs" / "question.svg")
     for name, content in pictures(ROOT / "results" / "paper").items():
         path = ROOT / "docs" / f"{name}.png"
         path.write_bytes(content)
