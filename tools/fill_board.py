@@ -15,6 +15,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import board_readme  # beside this file
 from changeproof.board.entry import ENTRY, read_entry
 from changeproof.board.leaderboard import leaderboard
 from changeproof.board.publishing import write_board
@@ -105,6 +106,7 @@ def main() -> None:
     print(write_board(board, BOARD))
     for folder in sorted(entries.iterdir()):
         write_whole(BOARD / "entries" / f"{folder.name}.toml", (folder / ENTRY).read_bytes(), BOARD)
+    board_readme.main()
     if failed:
         raise SystemExit(f"{len(failed)} entries failed: {', '.join(failed)}")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from answered import Answered, answered
 from changeproof import Task, measure
-from changeproof.evaluation.metrics import METRICS, RATES, Metrics
+from changeproof.evaluation.metrics import METRICS, RATES, Metrics, People
 
 SCALE = np.array([0.5, 2.0, 1.0])
 
@@ -169,6 +169,16 @@ def test_what_is_not_base_valid_counts_for_nothing_but_coverage(case: Answered) 
     survived[idle] = ~survived[idle]
     other = case._replace(rows=rows, survived=survived)
     np.testing.assert_equal(measured(other).as_dict(), measured(case).as_dict())
+
+
+@pytest.mark.parametrize(("families", "each"), [(8, 25), (4, 5), (9, 5), (10, 25)])
+def test_the_share_that_holds_is_at_most_all(families: int, each: int) -> None:
+    """Rounded weights of that many models may add up to more than 1."""
+    one = Answered(np.zeros((1, 3)), np.ones((1, 3)), *np.ones((2, 1), dtype=bool), np.ones((1, 1)))
+    survived = np.ones((1, families * each), dtype=bool)
+    family_of = np.repeat(np.arange(families), each).astype(str).tolist()
+    (held,) = People.of(FakeTask(), one.answers, survived, family_of).held
+    assert 1.0 - 1e-12 < held <= 1.0
 
 
 @cache

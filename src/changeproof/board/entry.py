@@ -92,7 +92,8 @@ class Entry(Strict):
     benchmark, changeproof
         The version of the benchmark, and that of changeproof which gave the answers.
     seconds
-        Seconds per person, as measured by who handed it in, by track.
+        Processor seconds per person by track, as measured by who handed it in: tuning and fitting
+        are counted.
     tolerance
         How far apart answers of another run may be, in deviations of a feature; 0 where they are
         equal to the byte.

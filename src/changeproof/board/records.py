@@ -131,7 +131,7 @@ class Record(Strict):
     contests
         The best known attack by track, dataset, model and base seed.
     seconds_per_person
-        By track, as measured by who handed it in.
+        Processor seconds by track, as measured by who handed it in.
     scores
         See `Score`.
     secret

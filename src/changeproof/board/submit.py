@@ -31,6 +31,7 @@ from changeproof.methods.method import Factuals, Method
 from changeproof.report.page.guarantees import in_words
 from changeproof.runs.pieces import Kind
 from changeproof.runs.resolve import Given, NothingFitsError, resolve
+from changeproof.runs.timings import piece_efforts
 
 # What a method is asked needs no changed model.
 ASKED = (Kind.BASE, Kind.TUNING, Kind.COUNTERFACTUALS)
@@ -75,7 +76,6 @@ def submit(
     seconds: dict[str, float] = {}
     for track in asked:
         frozen, spent, people = frozen_cells(track), 0.0, 0
-        answerable = 0
         for number, part in enumerate(track.parts):
             try:
                 run = asking(part, number, method, setting)
@@ -86,7 +86,6 @@ def submit(
                 (reason,) = error.reasons.values()
                 cells |= {cell: unanswered(run.people(cell), reason) for cell in run.cells}
                 continue
-            answerable += 1
             run.compute((Kind.BASE,))
             check_basis(run, frozen)
             run.compute(ASKED)
@@ -94,16 +93,25 @@ def submit(
             for cell in run.cells:
                 answers = results.counterfactuals(cell.dataset, cell.base_seed, made.name)
                 cells[cell] = answers
-                spent, people = spent + float(answers.seconds.sum()), people + len(answers)
-        if not answerable:
+                people += len(answers)
+            spent += processor_seconds(run)
+        if not people:
             raise InputError(f"no model of the track {track.name} offers what {made.name} needs")
         if math.isfinite(spent):  # not if the log of the times is lost
-            seconds[track.name] = round(spent / max(1, people), 6)
+            seconds[track.name] = round(spent / people, 6)
     content = answers_to_bytes(cells)
     about = {**(about or {}), "seconds": seconds, "answers_sha256": digest(content)}
     entry = _draft(made, method, folder, asked, about)
     write_together({folder / ANSWERS: content, folder / ENTRY: entry.to_bytes()})
     return read_entry(folder)
+
+
+def processor_seconds(run: PartRun) -> float:
+    """Return what tuning, fitting and answering took; NaN if the log of times has not all of it."""
+    efforts = piece_efforts(run.folder)
+    pieces = [piece for piece in run.pieces if piece.kind in (Kind.TUNING, Kind.COUNTERFACTUALS)]
+    took = [efforts[p.file_stem].processor_seconds for p in pieces if p.file_stem in efforts]
+    return sum(took) if len(took) == len(pieces) else math.nan
 
 
 def unasked(part: Part, number: int, setting: Setting) -> PartRun:

@@ -123,7 +123,7 @@ def submit(
     with failures_reported(out):
         handed = submit_entry(method, tracks, out, about, _setting(jobs, store))
     for name, seconds in handed.entry.seconds.items():
-        say(f"{name}: {seconds:.3g} s a person")
+        say(f"{name}: {seconds:.3g} processor seconds a person")
     say(f"Entry: {out / 'entry.toml'}")
     say(f"Its numbers: changeproof verify {out}")
 

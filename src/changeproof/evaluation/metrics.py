@@ -146,7 +146,8 @@ class People(NamedTuple):
         cls, task: Task, answers: Counterfactuals, survived: Booleans, families: Sequence[str]
     ) -> Self:
         valid = answers.base_valid
-        held = np.where(valid, survived @ family_weights(families), 0.0)
+        # Rounded weights may add up to a little more than 1.
+        held = np.where(valid, np.minimum(survived @ family_weights(families), 1.0), 0.0)
         distance = np.zeros(len(answers))
         distance[valid] = task.distances(answers.factuals[valid], answers.rows[valid])
         found = answers.found.astype(np.float64)
