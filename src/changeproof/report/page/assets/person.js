@@ -45,7 +45,7 @@ page.personControls = (chosen, people, show) => {
         (network) => change({ network, person: 0 }),
         { id: "person-network", chosen: chosen.network }),
       page.select("Person", ids.map((id) => `row ${id}`), (person) => change({ person }),
-        { id: "person-row", chosen: chosen.person }),
+        { id: "person-row", chosen: chosen.person, least: 1 }),
       page.button("Previous", step(-1), { id: "person-back" }),
       page.button("Next", step(1), { id: "person-next" }));
   }
@@ -53,7 +53,7 @@ page.personControls = (chosen, people, show) => {
   if (focused?.startsWith("person-")) {
     queueMicrotask(() => document.getElementById(focused)?.focus({ preventScroll: true }));
   }
-  return controls;
+  return controls.filter((control) => control !== null);
 };
 
 // Names of columns stay as they are.

@@ -1,0 +1,73 @@
+"""Rules for the gate: what an audit found, as what the next one has to keep."""
+
+from __future__ import annotations
+
+import math
+
+import tomli_w
+
+from changeproof.report.page.parts import Part, Source, heading, nothing, text
+from changeproof.report.recommendation import LEAST_PERCENT
+
+FILE = "rules.toml"
+# Distances in rules are rounded up to so many digits.
+DIGITS = 2
+
+
+def gate_section(source: Source) -> list[Part]:
+    """Return rules about the method that the verdict names, and how to ask the gate."""
+    (dataset,) = source.plan.datasets
+    method = source.best(dataset)
+    if method is None:
+        return nothing("There is no advice that holds, so there is nothing to require yet.")
+    rules = gate_rules(method, source.scores.of("distance", dataset, method).high)
+    name = source.shown.name(method)
+    return [
+        text(
+            f"These rules require of {name} that its advice holds in at least {LEAST_PERCENT} % of "
+            "all cases (everybody who asks, in every changed model), and that it asks people to go "
+            "no farther than it may today. Change the limits to what you need; every rule is in "
+            "docs/gate.md."
+        ),
+        {"code": rules},
+        {"file": FILE, "button": FILE, "content": rules},
+        text(
+            "Then ask the gate, of this audit (AUDIT is its directory) and of the one after the "
+            "next change of the model. It answers pass, fail or not decided, the last where the "
+            "95 % interval covers the limit."
+        ),
+        {"code": f"changeproof gate AUDIT {FILE} --strict"},
+        heading("Letters"),
+        text(
+            f"This writes everybody a letter with the advice of {name} and how sure it is. The "
+            "next audit can put the same letters to the next model (--counterfactuals letters "
+            "--successor pickle:next.pkl)."
+        ),
+        {"code": "changeproof letters AUDIT --out letters"},
+    ]
+
+
+def gate_rules(method: str, farthest: float | None) -> str:
+    """Return rules for a method as a file that `changeproof gate` reads.
+
+    `farthest` is the upper end of the interval of its distance, if that is known.
+    """
+    rules: list[dict[str, str | float]] = [
+        {
+            "name": "advice holds after the model changes",
+            "method": method,
+            "metric": "end_to_end_robustness",
+            "at_least": float(LEAST_PERCENT),
+        }
+    ]
+    if farthest is not None and math.isfinite(farthest):
+        room = 10**DIGITS
+        rules.append(
+            {
+                "name": "advice asks for no more than today",
+                "method": method,
+                "metric": "distance",
+                "at_most": math.ceil(room * farthest) / room,
+            }
+        )
+    return tomli_w.dumps({"rule": rules})
