@@ -17,7 +17,7 @@ from changeproof.evaluation.bar import models_needed
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.plugins import without_settings
 from changeproof.report.constraints import no_constraints
-from changeproof.report.judged import judged_words
+from changeproof.report.judged import judged_words, refit_words
 from changeproof.report.recommendation import LEAST_PERCENT, too_few
 from changeproof.report.scores import Score, Scores, move_words, rows_of
 from changeproof.runs.plan import DEFAULT_MODEL, Plan
@@ -82,8 +82,9 @@ class Finding(NamedTuple):
 class Verdict(NamedTuple):
     """What there is to say of a run: a finding per dataset, and what they rest on.
 
-    `judged` comes first: which model it is about. Then `notes`: what is not as a reader may think.
-    `base` says how good the models are that advice was made for.
+    `judged` comes first: which model it is about; its end is `refit`: how a refit differs from that
+    model. Then `notes`: what is not as a reader may think. `data` says what the data of an audit
+    are. `base` says how good the models are that advice was made for.
     """
 
     judged: str
@@ -92,6 +93,8 @@ class Verdict(NamedTuple):
     simulated: str
     not_simulated: str
     notes: tuple[str, ...] = ()
+    data: str = ""
+    refit: str = ""
 
     @property
     def lines(self) -> list[str]:
@@ -102,7 +105,8 @@ class Verdict(NamedTuple):
     def after(self) -> list[str]:
         """Every sentence after the first, which model was judged."""
         found = [each.sentence for each in self.findings]
-        return [*self.notes, *found, self.base, self.simulated, self.not_simulated]
+        base = f"{self.data} {self.base}".lstrip()
+        return [*self.notes, *found, base, self.simulated, self.not_simulated]
 
     def as_dict(self) -> dict[str, Any]:
         return {**self._asdict(), "findings": [each._asdict() for each in self.findings]}
@@ -136,8 +140,16 @@ def verdict(results: StoredResults, tables: Tables) -> Verdict:
     notes = tuple(who_asked(results))
     if results.plan.methods:
         notes += tuple(no_constraints([results.task(name) for name in plan.datasets]))
-    judged, base = judged_words(tables), _base_words(results, tables)
-    return Verdict(judged, findings, base, simulated, not_simulated_words(plan), notes)
+    return Verdict(
+        judged_words(tables),
+        findings,
+        _base_words(results, tables),
+        simulated,
+        not_simulated_words(plan),
+        notes,
+        _data_words(results, tables),
+        refit_words(tables),
+    )
 
 
 def _capital(words: str) -> str:
@@ -181,24 +193,32 @@ def _classes(results: StoredResults, dataset: str) -> tuple[int, int]:
 def _quality_words(
     results: StoredResults, tables: Tables, dataset: str, row: Mapping[Any, Any]
 ) -> str:
-    """Say what the data of a run are, where they are of one kind, and how good the model is."""
+    """Say how good the models of a run of one dataset are."""
     least, mean, most = _accuracies(row)
     if isnan(mean):
         return "How good today's model is, is not known yet."
     favourable, adverse = _classes(results, dataset)
     one = len(results.shown.base_seeds) == 1
-    who = "today's model decides" if one else "the base models decide"
-    between = "" if least == most else f", from {percent(100 * least)} to {percent(100 * most)}"
+    who = "today's model is" if one else "the base models are"
+    between = "" if least == most else f" (from {percent(100 * least)} to {percent(100 * most)})"
     words = (
-        f"Data: {int(row['observations']):,} rows with {int(row['features'])} features. On the "
-        f"{favourable + adverse:,} test rows ({favourable:,} favourable, {adverse:,} adverse), "
-        f"{who} {percent(100 * mean)} right{between}, where both kinds of row count the same "
-        f"(balanced accuracy {mean:.3f}; guessing gives 0.5)."
+        f"On the {favourable + adverse:,} test rows ({favourable:,} favourable and {adverse:,} "
+        f"adverse), {who} right in {percent(100 * mean)} of cases{between} if both kinds count the "
+        "same (balanced accuracy; guessing is right in 50 %)."
     )
     source = rows_of(tables, MODEL, dataset=dataset)
     if source and source[0]["source"] == AS_IT_IS:
         words += " It was fitted elsewhere, perhaps on some of these rows."
     return words
+
+
+def _data_words(results: StoredResults, tables: Tables) -> str:
+    """Say what the data of a run of one dataset are."""
+    rows = tables["dataset_summary"].to_dict("records")
+    if len(results.shown.datasets) > 1 or not rows:
+        return ""
+    (row,) = rows
+    return f"Data: {int(row['observations']):,} rows with {int(row['features'])} features."
 
 
 def _finding(plan: Plan, tables: Tables, dataset: str, scores: Scores) -> Finding:
@@ -444,7 +464,7 @@ def not_simulated_words(plan: Plan) -> str:
     absent = [in_sentence(name) for name in others if name in published]
     beyond = [in_sentence(name) for name in others if name not in published]
     if len(beyond) > FEW:
-        beyond = [f"{len(beyond)} kinds that the paper does not have"]
+        beyond = [f"{len(beyond)} further kinds"]
     if absent or beyond:
         reasons.append(f"{listed(absent + beyond)} (not asked for)")
     reasons += [what for name, what in REAL.items() if name not in there]

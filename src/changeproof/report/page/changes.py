@@ -22,7 +22,7 @@ from changeproof.report.scores import Spread
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import AnswerKey, StoredResults
 from changeproof.tables.display import UNDEFINED, Tables, fixed, number, numbers, percent
-from changeproof.tables.names import in_order, method_name
+from changeproof.tables.names import in_order, method_name, short_family
 
 # What is measured: what it is called, on its axis, digits and unit.
 MEASURES = {
@@ -52,7 +52,9 @@ def kinds_section(source: Source) -> list[Part]:
     columns += [] if method is None else [f"advice of {source.shown.name(method)} holds (%)"]
     rows = []
     for family in (each for each in source.plan.families if each in sizes):
-        row = [source.shown.name(family), source.results.families[family].summary]
+        name, short = source.shown.name(family), short_family(family)
+        full = name if short in name else f"{name} ({short})"
+        row = [full, source.results.families[family].summary]
         row += [str(sizes[family]), fixed(flips[family], 2)]
         if method is not None:
             mean = source.scores.of("empirical_robustness", dataset, method, family).mean

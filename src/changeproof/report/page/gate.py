@@ -32,18 +32,21 @@ def gate_section(source: Source) -> list[Part]:
         {"code": rules},
         {"file": FILE, "button": FILE, "content": rules},
         text(
-            "Then ask the gate, of this audit (AUDIT is its directory) and of the one after the "
-            "next change of the model. It answers pass, fail or not decided, the last where the "
-            "95 % interval covers the limit."
+            "Then ask the gate, of this audit (AUDIT stands for its directory) and of the one "
+            "after the next change of the model. It answers pass, fail, or not decided, where "
+            "the 95 % interval covers the limit; strictly, only pass opens the gate."
         ),
         {"code": f"changeproof gate AUDIT {FILE} --strict"},
         heading("Letters"),
         text(
-            f"This writes everybody a letter with the advice of {name} and how sure it is. The "
-            "next audit can put the same letters to the next model (--counterfactuals letters "
-            "--successor pickle:next.pkl)."
+            f"The first command writes everybody a letter with the advice of {name} and how sure "
+            "it is. Once there is a next model, the second one says which of these letters it "
+            "breaks; add the options that this audit was made with."
         ),
-        {"code": "changeproof letters AUDIT --out letters"},
+        {
+            "code": "changeproof letters AUDIT --out letters\n"
+            "changeproof audit … --counterfactuals letters --successor pickle:next.pkl --out NEXT"
+        },
     ]
 
 

@@ -50,7 +50,8 @@ class Kind(NamedTuple):
     """A kind of page.
 
     `question` is the heading, after the name of the data where there is one. `lines` says how the
-    verdict is read. What is `folded` stands at the end, closed until somebody wants it.
+    verdict is read. What is `folded` stands at the end, closed until somebody wants it; `more` is
+    what is said of it.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Kind(NamedTuple):
     lines: Callable[[Mapping[str, Any]], Iterator[Line]]
     sections: tuple[Section, ...]
     folded: tuple[Section, ...] = ()
+    more: str = ""
 
     def subject(self, plan: Plan) -> str:
         """Return what the page is about: the name of the data of an audit."""
@@ -84,9 +86,11 @@ def _compared(verdict: Mapping[str, Any]) -> Iterator[Line]:
 
 def _audited(verdict: Mapping[str, Any]) -> Iterator[Line]:
     """Yield model and data, how good the model is, then the verdict per person and on average."""
-    if verdict["judged"]:
-        yield "judged", verdict["judged"]
+    model = verdict["judged"].removesuffix(verdict["refit"]).rstrip()
+    yield "judged", f"{model} {verdict['data']}".strip()
     yield "judged", verdict["base"]
+    if verdict["refit"]:
+        yield "note", verdict["refit"]
     for finding in verdict["findings"]:
         yield "finding", finding["headline"]
         for name in ("per_person", "on_average"):
@@ -215,11 +219,11 @@ PEOPLE = PERSON._replace(
     name="People",
     title="What each person is told",
     intro="Choose a person whom the model decided against: what each method tells them to change, "
-    "in the units of the data, and how many changed models would still accept that. "
-    "Recommended is the shortest advice that today's model accepts, that the person can follow, "
-    "and that is known to hold in at least 95 % of the changed models, by its 95 % interval. In "
-    "brackets: the size of a change, in typical deviations of that feature, or 1 for a change of "
-    "category.",
+    "in the units of the data, and how many changed models would still accept that, in all and "
+    "by kind of change (see “How the model was changed”). Recommended is the shortest advice "
+    "that today's model accepts, that the person can follow, and that is known to hold in at "
+    "least 95 % of the changed models, by its 95 % interval. In brackets: the size of a change, "
+    "in typical deviations of that feature, or 1 for a change of category.",
 )
 KINDS = Section(
     "kinds",
@@ -280,10 +284,9 @@ COMPARISON = Kind(
 AUDIT = Kind(
     "audit",
     "will the advice still hold after the model changes?",
-    "People who are refused are told what to change: this is the advice, which researchers call "
-    "a counterfactual explanation (CFE). Here each method gave its advice once, for today's model. "
-    "Then the model was changed in many ways, and every changed model was asked: would it accept "
-    "somebody who has followed that advice?",
+    "People who are refused are told what they could change. Here each method gave its advice "
+    "once, for today's model. Then the model was changed in many ways, and every changed model "
+    "was asked: would it accept somebody who has followed that advice?",
     _audited,
     (PEOPLE, LETTERS, KINDS, GROUPS, LIFE, GATE, METHODS),
     (
@@ -299,5 +302,7 @@ AUDIT = Kind(
         PUBLISHED,
         RUN,
     ),
+    "Research calls such advice a counterfactual explanation (CFE), and today's model the base "
+    "model. Robustness is how often CFEs still hold.",
 )
 PAGES = {kind.name: kind for kind in (COMPARISON, AUDIT)}

@@ -8,15 +8,14 @@ from changeproof.report.page.state import notes_of
 from changeproof.tables.display import UNDEFINED
 from changeproof.tables.people import ANY
 
-COLUMNS = (
-    "method", "people who ask", "get advice that today's model accepts",
-    f"it holds in at least {LEAST_PERCENT} % of changed models", "surely so",
-    "holds on average (%)", "distance",
-)  # fmt: skip
+COLUMNS = ("method", "ask", "advised", "holds for", "surely for", "on average (%)", "distance")
 MEANING = (
-    "Surely so: the 95 % interval over changed models says it. Holds on average: advice that "
-    "today's model accepts, over all changed models. Distance: the mean change per feature, in "
-    "typical deviations of that feature; a change of category counts 1."
+    "Ask: people whom today's model decides against. Advised: those who get advice that it "
+    f"accepts. Holds for: those whose advice also holds in at least {LEAST_PERCENT} % of the "
+    "changed models; surely for: where the 95 % interval over changed models says so. On "
+    "average: the share of changed models in which advice holds that today's model accepts. "
+    "Distance: the mean change per feature, in typical deviations of that feature; a change of "
+    "category counts 1."
 )
 BEST_FOR_EACH = "the best for each person"
 

@@ -10,6 +10,14 @@ from changeproof.tables.display import Tables, listed
 from changeproof.tables.names import dataset_name, method_name
 
 MOST_MISSING = 200
+ONE_EACH = (
+    "There is one base model per dataset, so there are no standard deviations. Intervals are over "
+    "people, and say nothing about other base models."
+)
+ONE_MODEL = (
+    "All of this is about one model, today's, also called the base model. 95 % intervals are over "
+    "people: what as many other people would show, with this model and these changed models."
+)
 
 
 def state(results: StoredResults, tables: Tables) -> dict[str, Any]:
@@ -50,11 +58,7 @@ def notes_of(results: StoredResults, tables: Tables) -> list[str]:
     """Say what is to be known of the numbers of a run."""
     plan, notes = results.shown, []
     if len(plan.base_seeds) == 1:
-        each = " per dataset" if len(plan.datasets) > 1 else ""
-        notes.append(
-            f"There is one base model{each}, so there are no standard deviations. Intervals "
-            "are over people, and say nothing about other base models."
-        )
+        notes.append(ONE_MODEL if len(plan.datasets) == 1 else ONE_EACH)
     notes += [f"Left out: {name} ({reason})." for name, reason in plan.left_out.items()]
     notes += about_sequences(results)
     full = tables["full_results"]
