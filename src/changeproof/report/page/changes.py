@@ -47,20 +47,19 @@ def kinds_section(source: Source) -> list[Part]:
         return nothing("No base model has all its changed models yet.")
     sizes = variants.groupby("family").size()
     flips = 100.0 * variants.groupby("family")["hard_disagreement"].mean()
-    columns = ["kind of change", "what happens to the model", "changed models"]
-    columns += ["decisions that flip (%)"]
-    columns += [] if method is None else [f"advice of {source.shown.name(method)} holds (%)"]
+    holds = [] if method is None else [f"advice of {source.shown.name(method)} holds (%)"]
+    columns = ["kind of change", "changed models", "decisions that flip (%)", *holds]
     rows = []
     for family in (each for each in source.plan.families if each in sizes):
         name, short = source.shown.name(family), short_family(family)
-        full = name if short in name else f"{name} ({short})"
-        row = [full, source.results.families[family].summary]
+        row = [name if short in name else f"{name} ({short})"]
         row += [str(sizes[family]), fixed(flips[family], 2)]
         if method is not None:
             mean = source.scores.of("empirical_robustness", dataset, method, family).mean
             row.append(UNDEFINED if mean is None else f"{mean:.1f}")
-        rows.append(row)
-    return [table("How the model was changed", columns, rows, texts=2, long=1)]
+        rows.append([*row, source.results.families[family].summary])
+    columns.append("what happens to the model")
+    return [table("How the model was changed", columns, rows, long=len(columns) - 1)]
 
 
 def magnitude(tables: Tables, shown: Shown) -> Chart:

@@ -255,6 +255,8 @@ BY_CHANGE = ANSWER._replace(
     "what share of changed models advice holds, on average over everybody who asks. The verdict "
     "chooses otherwise: it counts the people whose advice holds in at least 95 % of them.",
 )
+ASKED = ADVICE._replace(title="What advice asks of people")
+RECORD = RUN._replace(title="What was run: model, plan, data, versions")
 
 COMPARISON = Kind(
     "comparison",
@@ -297,10 +299,10 @@ AUDIT = Kind(
         CHANGES,
         GUARANTEES,
         RANKINGS,
-        ADVICE,
+        ASKED,
         TIME,
         PUBLISHED,
-        RUN,
+        RECORD,
     ),
     "Research calls such advice a counterfactual explanation (CFE), and today's model the base "
     "model. Robustness is how often CFEs still hold.",
