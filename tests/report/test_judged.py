@@ -60,7 +60,7 @@ def test_it_comes_first_on_every_surface(audited: tuple[Results, str], tmp_path:
     model, _, refit = words.partition(" A refit of it ")
     told = f' class="judged">{model} Data: 240 rows with 4 features.<'
     assert page[first:].split("<p", 2)[1].startswith(told)
-    assert page.count(f'<p class="note">A refit of it {refit}</p>') == 1
+    assert page.count(f'<p class="judged">A refit of it {refit}</p>') == 1
     pytest.importorskip("xlsxwriter", reason="XlsxWriter is not installed (extra: xlsx)")
     sheets = read(results.to_xlsx(tmp_path / "audit.xlsx"))
     assert sheets["verdict"].text("B2") == words and MODEL in sheets

@@ -688,6 +688,7 @@ def test_names_are_text_in_the_person_section_of_an_audit(
 ) -> None:
     page = show(page_of(hostile_audit, tmp_path), width=width)
     assert sections(page)[0] == "person"
+    page.locator("#person").scroll_into_view_if_needed()
     page.wait_for_selector("#person-row")
     options = page.locator("#person-row option").all_inner_texts()
     odd = [text for text in options if not text.removeprefix("row A")[:1].isdigit()]
@@ -746,8 +747,9 @@ def test_an_audit_offers_choices_only_where_there_are_several(
     assert page.locator("#person-dataset, #person-network, #choose-dataset").count() == 0
     told = page.locator("#recommended-to").inner_text()
     people = page.locator("#person-row option").count()
-    counts = [int(each) for each in re.findall(r" to (\d+)", told)]
-    assert sum(counts) == people and told.endswith(f" of {people} people.")
+    beginning, _, counts = told.partition(": ")
+    assert beginning == f"Recommended to these {people} people"
+    assert sum(map(int, re.findall(r" (\d+)(?=[,;.])", counts))) == people
     page.locator("#navigation a[href='#more']").click()
     page.locator("#answer summary h2").click()
     expect(page.locator("#answer .ranking")).to_be_visible()

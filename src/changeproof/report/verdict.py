@@ -32,6 +32,8 @@ FEW = 5
 # What is real, by the family that stands for it where a run has it.
 SUCCESSOR = "successor"
 REAL = {SUCCESSOR: "a real successor of the model", "later-data": "data that came later"}
+# What sentences call a model that is as it was fitted elsewhere: its name may be that of a file.
+THE_JUDGED = "the judged model"
 NO_PROMISE = "This is no promise about changes that are not listed."
 NOTHING_CHANGED = (
     "no changed model decides or scores anybody in another way than today's, so nothing is known "
@@ -130,10 +132,11 @@ def verdict(results: StoredResults, tables: Tables) -> Verdict:
             for words in (found.headline or found.sentence, found.sentence)
         )
         findings.append(found._replace(headline=headline, sentence=sentence))
+    judged = results.manifest.judged
     simulated = simulated_words(
         plan,
         tables["variants"],
-        results.manifest.model,
+        THE_JUDGED if judged is not None and judged.shipped else results.manifest.model,
         results.counting_families,
         results.unchanged,
     )

@@ -90,7 +90,7 @@ def _audited(verdict: Mapping[str, Any]) -> Iterator[Line]:
     yield "judged", f"{model} {verdict['data']}".strip()
     yield "judged", verdict["base"]
     if verdict["refit"]:
-        yield "note", verdict["refit"]
+        yield "judged", verdict["refit"]
     for finding in verdict["findings"]:
         yield "finding", finding["headline"]
         for name in ("per_person", "on_average"):

@@ -77,11 +77,10 @@ page.recommendedTo = ({ recommended }) => {
   const nobody = counts.get(null) ?? 0;
   counts.delete(null);
   const listed = [...counts].sort((a, b) => b[1] - a[1])
-    .map(([method, count]) => `${page.methods[method]} to ${count}`);
-  const words = [listed.length ? `Recommended is the advice of ${listed.join(", ")}` : "",
-    nobody ? `no advice to ${nobody}` : ""].filter((each) => each).join("; ");
+    .map(([method, count]) => `${page.methods[method]} ${count}`).join(", ") || "nothing";
   return page.make("p", { class: "muted", id: "recommended-to" },
-    `${words.charAt(0).toUpperCase()}${words.slice(1)} of ${recommended.length} people.`);
+    `Recommended to these ${recommended.length} people: ${listed}` +
+    (nobody ? `; no recommendation for ${nobody}.` : "."));
 };
 
 page.personView = (parent, chosen, people, network) => {
