@@ -52,7 +52,7 @@ def kinds_section(source: Source) -> list[Part]:
     rows = []
     for family in (each for each in source.plan.families if each in sizes):
         name, short = source.shown.name(family), short_family(family)
-        row = [name if short in name else f"{name} ({short})"]
+        row = [name if short in name or "(" in short else f"{name} ({short})"]
         row += [str(sizes[family]), fixed(flips[family], 2)]
         if method is not None:
             mean = source.scores.of("empirical_robustness", dataset, method, family).mean

@@ -255,6 +255,12 @@ BY_CHANGE = ANSWER._replace(
     "what share of changed models advice holds, on average over everybody who asks. The verdict "
     "chooses otherwise: it counts the people whose advice holds in at least 95 % of them.",
 )
+LET_DOWN = GROUPS._replace(
+    intro="The same numbers for groups of people: how many get advice (coverage), how much of it "
+    "today's model accepts (base validity), how often that still holds (empirical robustness), how "
+    "often anything holds, counting everybody who asks (end-to-end robustness), and how far advice "
+    "asks them to go. Small groups are not shown.",
+)
 ASKED = ADVICE._replace(title="What advice asks of people")
 RECORD = RUN._replace(title="What was run: model, plan, data, versions")
 
@@ -290,7 +296,7 @@ AUDIT = Kind(
     "once, for today's model. Then the model was changed in many ways, and every changed model "
     "was asked: would it accept somebody who has followed that advice?",
     _audited,
-    (PEOPLE, LETTERS, KINDS, GROUPS, LIFE, GATE, METHODS),
+    (PEOPLE, LETTERS, KINDS, LET_DOWN, LIFE, GATE, METHODS),
     (
         BY_CHANGE,
         FAMILIES,

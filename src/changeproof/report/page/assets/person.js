@@ -76,11 +76,12 @@ page.recommendedTo = ({ recommended }) => {
   for (const [method] of recommended) counts.set(method, (counts.get(method) ?? 0) + 1);
   const nobody = counts.get(null) ?? 0;
   counts.delete(null);
+  const people = recommended.length;
   const listed = [...counts].sort((a, b) => b[1] - a[1])
-    .map(([method, count]) => `${page.methods[method]} ${count}`).join(", ") || "nothing";
-  return page.make("p", { class: "muted", id: "recommended-to" },
-    `Recommended to these ${recommended.length} people: ${listed}` +
-    (nobody ? `; no recommendation for ${nobody}.` : "."));
+    .map(([method, count]) => `${page.methods[method]} ${count}`).join(", ");
+  return page.make("p", { class: "muted", id: "recommended-to" }, listed
+    ? `Recommended to these ${people} people: ${listed}${nobody ? `; nothing ${nobody}` : ""}.`
+    : `For none of these ${people} people is advice known to hold often enough.`);
 };
 
 page.personView = (parent, chosen, people, network) => {
