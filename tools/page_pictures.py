@@ -17,6 +17,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+# In milliseconds; the machine may be busy.
+PATIENCE = 120_000.0
 # Who is shown, and of which data.
 DATASET, PERSON = "German Credit", "row 746"
 
@@ -30,6 +32,7 @@ def opened(
     """Return the page of a run in a window of a size."""
     width, height = size
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    page.set_default_timeout(PATIENCE)
     page.goto((run / "report" / "index.html").resolve().as_uri())
     page.wait_for_selector("html[data-ready]")
     return page

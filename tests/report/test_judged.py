@@ -57,7 +57,10 @@ def test_it_comes_first_on_every_surface(audited: tuple[Results, str], tmp_path:
     assert "Letters that a refit refuses" in shown.stdout
     page = unescape((results.folder / "report" / "index.html").read_text())
     first = page.index('id="verdict"')
-    assert page[first:].split("<p", 2)[1].startswith(f' class="judged">{words}<')
+    model, _, refit = words.partition(" A refit of it ")
+    told = f' class="judged">{model} Data: 240 rows with 4 features.<'
+    assert page[first:].split("<p", 2)[1].startswith(told)
+    assert page.count(f'<p class="judged">A refit of it {refit}</p>') == 1
     pytest.importorskip("xlsxwriter", reason="XlsxWriter is not installed (extra: xlsx)")
     sheets = read(results.to_xlsx(tmp_path / "audit.xlsx"))
     assert sheets["verdict"].text("B2") == words and MODEL in sheets

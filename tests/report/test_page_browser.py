@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 from advised import RULES, advised, in_groups
-from changeproof import Plan, Results, build_tables, explain_all, load_task, recommend
+from changeproof import Plan, Results, build_tables, evaluate, explain_all, load_task, recommend
 from changeproof.datasets.recourse import MOST_CHANGES, Wording
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.report.charts import Shown
@@ -30,6 +30,7 @@ from changeproof.tables.names import method_name
 from changeproof.tables.registry import read_tables
 from changeproof.workflow import run
 from lasting import CHAIN, lasting
+from loans import loans
 
 CHROMIUM = shutil.which("chromium")
 REQUIRED = os.environ.get("CHANGEPROOF_REQUIRE_BROWSER") == "1"
@@ -120,7 +121,9 @@ def content(quick_run: Results) -> str:
 
 
 def draw_everything(page: Page) -> None:
-    """Go down the page, so that every chart comes near."""
+    """Open what is folded and go down the page, so that every chart comes near."""
+    folded = "section.folded > details"
+    page.eval_on_selector_all(folded, "all => all.forEach(each => { each.open = true; })")
     for figure in page.locator("figure").all():
         figure.scroll_into_view_if_needed()
     page.wait_for_function("page.waiting.size === 0 && page.unpacked.size > 0")
@@ -531,9 +534,9 @@ def test_groups_are_drawn_where_a_run_was_asked_for_them(
     path = tmp_path / "index.html"
     path.write_text(render(build_payload(grouped, tables), build_bulk(grouped)))
     page = show(path, width=400)
-    chosen = page.locator("#groups select")
-    chosen.nth(1).select_option(label="owner")
-    chosen.nth(2).select_option(label="KD-tree")
+    section = page.locator("#groups")
+    section.get_by_label("Groups").select_option(label="owner")
+    section.get_by_label("Method").select_option(label="KD-tree")
     table = tables["groups"].query("by == 'owner' and method == 'kdtree'")
     figure = page.locator("#groups-figure")
     figure.scroll_into_view_if_needed()
@@ -551,7 +554,7 @@ def test_groups_are_drawn_where_a_run_was_asked_for_them(
     rows = list(csv.DictReader(io.StringIO(Path(got.value.path()).read_text())))
     assert list(rows[0]) == list(table.columns) and len(rows) == len(table)
     assert {row["group"] for row in rows} == {"no", "yes"}
-    chosen.nth(1).select_option(label="purpose")
+    section.get_by_label("Groups").select_option(label="purpose")
     said = page.locator("#groups .sentence").inner_text()
     assert "No clear difference in coverage" in said or "Coverage is highest for" in said
     assert page.locator("#groups-left-out").is_visible()
@@ -588,9 +591,10 @@ def test_one_of_everything_still_gives_a_page(show: Open, tmp_path: Path) -> Non
     )
     folder = run(plan, tmp_path / "one", jobs=1).folder
     page = show(folder / "report" / "index.html")
-    assert "one base model per dataset" in page.locator("#state").inner_text()
+    assert page.locator("#state").inner_text() == ""
+    assert "All of this is about one model" in page.locator("#methods").inner_text()
     assert page.locator("#rankings").count() == 0
-    assert "promises anything" in page.locator("#guarantees").inner_text()
+    assert "promises anything" in (page.locator("#guarantees").text_content() or "")
     draw_everything(page)
     page.wait_for_selector(".card[data-method='kdtree']")
 
@@ -652,3 +656,104 @@ def test_figures_that_repeat_a_table_agree_with_it(
             column = full[f"{kind}_mean"]
             assert values == [column[dataset, method] for method in quick_run.plan.methods]
     assert sections(page)[0] == "answer"
+
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+ODD_IDS = [
+    "<script>alert(1)</script>", "a\"b'c", "O'Neil & Söhne / 50 %", "#person?x=1", "שלום 12",
+    "x" * 90, "row 1", "{feature}", "🏦 7", "&lt;b&gt;",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hostile_audit(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """An audit whose people, columns and categories have names that nobody should have."""
+    table = loans(300).rename(columns={"income": HOSTILE, "debts": "חובות </script>"})
+    table["purpose"] = table["purpose"].map({"car": "<b>&car", "house": "בית", "study": 60 * "s"})
+    table["applicant"] = [
+        f"{ODD_IDS[place % len(ODD_IDS)]}{place if place >= len(ODD_IDS) else ''}"
+        for place in range(len(table))
+    ]
+    folder = tmp_path_factory.mktemp("hostile")
+    return evaluate(
+        table, "sklearn:LogisticRegression", ["kdtree", "robx-robust"],
+        ["bootstrap(replicates=3)"], out=folder / "run", jobs=1, target="approved",
+        favourable="yes", id_column="applicant", publish=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_names_are_text_in_the_person_section_of_an_audit(
+    show: Open, hostile_audit: Results, tmp_path: Path, width: int
+) -> None:
+    page = show(page_of(hostile_audit, tmp_path), width=width)
+    assert sections(page)[0] == "person"
+    page.locator("#person").scroll_into_view_if_needed()
+    page.wait_for_selector("#person-row")
+    options = page.locator("#person-row option").all_inner_texts()
+    odd = [text for text in options if not text.removeprefix("row A")[:1].isdigit()]
+    assert any("<script>" in text for text in odd) or any("שלום" in text for text in odd)
+    seen = ""
+    for place in range(min(12, len(options))):
+        page.select_option("#person-row", index=place)
+        person = hostile_audit.counterfactuals("data", 2026, "kdtree").row_ids[place]
+        name = hostile_audit.task("data").ids.loc[person]
+        known = page.locator("#person-shown > details summary").first
+        assert known.text_content() == f"What is known of row {name}"
+        known.click()
+        seen += page.locator("#person-shown").inner_text()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert HOSTILE in seen and "חובות </script>" in seen and "<b>&car" in seen
+    assert page.locator("#person img, #person script, #person b").count() == 0
+    # What is read from right to left does not turn the words around it.
+    told = "page.filled('{Feature} from {before}', { Feature: '\u05d1\u05d9\u05ea', before: 3 })"
+    assert page.evaluate(told) == "\u2068\u05d1\u05d9\u05ea\u2069 from 3"
+
+
+def test_what_is_folded_opens_for_a_link_and_for_print(
+    show: Open, advised_run: Results, tmp_path: Path
+) -> None:
+    path = page_of(advised_run, tmp_path)
+    page = show(path)
+    folded = page.locator("section.folded > details")
+    assert folded.count() >= 8 and page.locator("section.folded > details[open]").count() == 0
+    assert not page.locator("#families-figure").is_visible()
+    page.evaluate("location.hash = '#families'")
+    expect(page.locator("#families > details")).to_have_attribute("open", "")
+    page.wait_for_selector("#families-figure .main-svg")
+    assert page.locator("section.folded > details[open]").count() == 1
+    # A part of a section, in an address that somebody opens.
+    page.goto("about:blank")
+    page.goto(f"{path.resolve().as_uri()}#price-figure")
+    page.wait_for_selector("#price-figure .main-svg")
+    assert page.locator("#price > details").get_attribute("open") is not None
+    page.wait_for_function(
+        "document.querySelector('#price-figure').getBoundingClientRect().y < 400"
+    )
+    page.emulate_media(media="print")
+    page.wait_for_function("page.printing !== null && page.waiting.size === 0")
+    assert page.locator("section.folded > details:not([open])").count() == 0
+    assert page.locator("#families-figure .main-svg").count() > 0
+    page.emulate_media(media="screen")
+    page.wait_for_function("page.printing === null")
+    assert page.locator("section.folded > details[open]").count() == 1
+
+
+def test_an_audit_offers_choices_only_where_there_are_several(
+    show: Open, advised_run: Results, tmp_path: Path
+) -> None:
+    page = show(page_of(advised_run, tmp_path))
+    page.wait_for_selector("#person-row")
+    assert page.locator("#person-dataset, #person-network, #choose-dataset").count() == 0
+    told = page.locator("#recommended-to").inner_text()
+    people = page.locator("#person-row option").count()
+    chosen = [recommend(advised_run, text[4:]).method for text in page.locator(
+        "#person-row option").all_inner_texts()]  # fmt: skip
+    assert len(chosen) == people
+    if not any(chosen):
+        assert told == f"For none of these {people} people is advice known to hold often enough."
+    for method in filter(None, set(chosen)):
+        assert f"{method_name(method)} {chosen.count(method)}" in told
+    page.locator("#navigation a[href='#more']").click()
+    page.locator("#answer summary h2").click()
+    expect(page.locator("#answer .ranking")).to_be_visible()

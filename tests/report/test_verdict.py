@@ -15,7 +15,9 @@ from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.report.document import document
 from changeproof.report.page.write import build_payload, page_of, render
-from changeproof.report.verdict import not_simulated_words, simulated_words, verdict
+from changeproof.report.scores import Scores, move_words
+from changeproof.report.scores import sentence as ranking_sentence
+from changeproof.report.verdict import Finding, not_simulated_words, simulated_words, verdict
 from changeproof.tables.registry import read_tables
 from loans import loans
 from tabled import tabled
@@ -46,9 +48,11 @@ def test_every_number_is_in_the_tables(quick_run: Results) -> None:
     full = tables["full_results"].set_index(["dataset", "method"])
     people = tables["people_intervals"].set_index(["dataset", "method", "family", "metric"])
     by_family = tables["family_results"].set_index(["dataset", "method", "family"])
+    bar = tables["people_above_bar"].set_index(["dataset", "method"])
     for each in found.findings:
-        mine = full.loc[each.dataset]
-        assert each.method == mine["end_to_end_robustness_mean"].idxmax()
+        mine, above = full.loc[each.dataset], bar.loc[each.dataset]["above"].drop("any")
+        equal = mine.loc[above.index[above == above.max()]]
+        assert each.method == equal["distance_mean"].idxmin()
         row = mine.loc[each.method]
         assert each.holds == row["empirical_robustness_mean"]
         assert each.distance == row["distance_mean"]
@@ -133,7 +137,7 @@ def test_what_does_not_fit_is_told_with_its_reason(tmp_path: Path) -> None:
     )
     assert "wachter" not in said.not_simulated.lower()
     assert "new initialization, data deletion" in said.not_simulated
-    assert "architecture and 14 kinds that the paper does not have (not asked" in said.not_simulated
+    assert "architecture and 14 further kinds (not asked" in said.not_simulated
 
 
 def test_nobody_is_helped_where_nothing_is_found(tmp_path: Path) -> None:
@@ -208,7 +212,51 @@ def test_a_shorter_way_is_named(quick_run: Results) -> None:
         mine = full[full["dataset"] == found.dataset].set_index("method")
         firm = mine[mine["end_to_end_robustness_mean"] >= 95]
         nearest = firm["distance_mean"].min()
-        assert (f"at a distance of {nearest:.2f}." in found.sentence) == (nearest < found.distance)
+        words = f"people have to move {nearest:.2f} typical deviations per feature."
+        assert (words in found.sentence) == (nearest < found.distance)
+
+
+def test_the_nearest_of_those_that_hold_for_as_many_is_named(quick_run: Results) -> None:
+    tables = {name: table.copy() for name, table in read_tables(quick_run.folder).items()}
+    bar, full = tables["people_above_bar"], tables["full_results"]
+    mine = bar["dataset"] == "diabetes"
+    bar.loc[mine, ["above", "sure"]] = [20, 5]
+    far, near = "robx-robust", "wachter"
+    for method, distance, sure in ((far, 0.9, 20), (near, 0.1, 18)):
+        own = (full["dataset"] == "diabetes") & (full["method"] == method)
+        full.loc[own, "distance_mean"] = distance
+        bar.loc[mine & (bar["method"] == method), ["above", "sure"]] = [22, sure]
+
+    def found() -> Finding:
+        (finding,) = [e for e in verdict(quick_run, tables).findings if e.dataset == "diabetes"]
+        return finding
+
+    assert found().method == near
+    assert (found().above, found().sure) == (22, 18)
+    more = "RobX robust-first reaches as many and is sure for 20, but asks people to move 0.90 "
+    assert more in found().per_person and found().per_person in found().sentence
+    # One more person counts more than any distance.
+    bar.loc[mine & (bar["method"] == far), "above"] = 23
+    assert found().method == far and "reaches as many" not in found().sentence
+    # Where advice holds for nobody, what it reaches on average decides.
+    bar.loc[mine, ["above", "sure"]] = 0
+    whole = full[full["dataset"] == "diabetes"].set_index("method")["end_to_end_robustness_mean"]
+    assert found().method == whole.idxmax()
+
+
+def test_one_distance_is_one_number(quick_run: Results) -> None:
+    """The verdict, the sentences of the ranking and the gate's rules say the same."""
+    tables = read_tables(quick_run.folder)
+    scores, plan = Scores(tables), quick_run.shown
+    for found in verdict(quick_run, tables).findings:
+        assert found.method is not None and found.distance is not None
+        score = scores.get(found.dataset, found.method)
+        assert score is not None
+        words = f"people to {move_words(found.distance)}."
+        assert words in found.on_average
+        assert words in ranking_sentence("Averaged", found.method, score, "people")
+        best = plan.methods[scores.best_first(found.dataset, plan.methods)[0]]
+        assert best == found.method
 
 
 def test_what_really_happened_is_not_called_simulated(quick_run: Results) -> None:

@@ -12,7 +12,8 @@ import pandas as pd
 from changeproof import __version__
 from changeproof.report.page.letters import letter_lines
 from changeproof.report.page.provenance import provenance
-from changeproof.report.page.write import FILE, state
+from changeproof.report.page.state import state
+from changeproof.report.page.write import FILE
 from changeproof.report.verdict import verdict
 from changeproof.runs.directory import REPORT, TABLES
 from changeproof.runs.results import StoredResults

@@ -18,14 +18,22 @@ KEEP_IN_MIND = "read the families that retrain with that in mind"
 
 def judged_words(tables: Tables) -> str:
     """Say which model was judged, and what a refit of it does; "" in runs of earlier versions."""
+    rows = _about_models(tables)
+    if rows and rows[0]["source"] == TRAINED_HERE:
+        return f"Judged: {_trained(rows)}."
+    return " ".join(f"Judged: {_shipped(row)}, as it is. {_refit(row)}" for row in rows)
+
+
+def refit_words(tables: Tables) -> str:
+    """Return the end of `judged_words`: what a refit of a model does; "" of one trained here."""
+    shipped = [row for row in _about_models(tables) if row["source"] != TRAINED_HERE]
+    return _refit(shipped[-1]) if shipped else ""
+
+
+def _about_models(tables: Tables) -> list[Row]:
+    """Return the rows about models: the first of a dataset, as the others are about methods."""
     table = tables.get(MODEL, pd.DataFrame())
-    if table.empty:
-        return ""
-    # The first row of a dataset is about the model, the others are about methods.
-    first = table.drop_duplicates("dataset").to_dict("records")
-    if first[0]["source"] == TRAINED_HERE:
-        return f"Judged: {_trained(first)}."
-    return " ".join(f"Judged: {_shipped(row)}, as it is. {_refit(row)}" for row in first)
+    return [] if table.empty else list(table.drop_duplicates("dataset").to_dict("records"))
 
 
 def _trained(rows: Sequence[Row]) -> str:

@@ -13,7 +13,7 @@ from changeproof.runs.plan import Plan
 from changeproof.runs.results import ALL_FAMILIES
 from changeproof.tables.display import BASES, DRAWS, Tables, number, percent, same_bases
 from changeproof.tables.names import method_name
-from changeproof.tables.people import INTERVALS
+from changeproof.tables.people import ABOVE_BAR, INTERVALS
 
 
 class Spread(NamedTuple):
@@ -44,6 +44,20 @@ class Spread(NamedTuple):
         return f"{self.low:.{digits}f} to {self.high:.{digits}f}" if known else ""
 
 
+class Bar(NamedTuple):
+    """How many people get advice that holds often enough; summed over base models.
+
+    So many ask (`people`), get advice that today's model accepts (`accepted`), that holds in at
+    least 95 % of the changed models as well (`above`), and surely so, by the 95 % interval over
+    changed models (`sure`).
+    """
+
+    people: int
+    accepted: int
+    above: int
+    sure: int
+
+
 # The metrics of one method under one family.
 Score = Mapping[str, Spread]
 UNKNOWN: Score = {name: Spread() for name in METRICS}
@@ -72,6 +86,12 @@ class Scores:
             if spread.mean is not None:
                 ends = {end: number(row[end]) for end in ("low", "high")}
                 score[row["metric"]] = spread._replace(**ends)
+        self._bars: dict[str, dict[str, Bar]] = {}
+        columns = ["dataset", "method", *Bar._fields]
+        counts = tables.get(ABOVE_BAR, pd.DataFrame(columns=columns))[columns]
+        for row in counts.groupby(columns[:2], sort=False).sum().reset_index().to_dict("records"):
+            bar = Bar(*(int(row[name]) for name in Bar._fields))
+            self._bars.setdefault(row["dataset"], {})[row["method"]] = bar
 
     def get(self, dataset: str, method: str, family: str = ALL_FAMILIES) -> Score | None:
         """Return the score of a method; None where nothing is finished."""
@@ -84,6 +104,23 @@ class Scores:
 
     def of(self, metric: str, dataset: str, method: str, family: str = ALL_FAMILIES) -> Spread:
         return (self.get(dataset, method, family) or UNKNOWN)[metric]
+
+    def bars(self, dataset: str) -> Mapping[str, Bar]:
+        """Return how many people get advice that holds, by method and for any of them."""
+        return self._bars.get(dataset, {})
+
+    def best_first(self, dataset: str, methods: Sequence[str]) -> list[int]:
+        """Return the methods whose advice holds for the most people first, by place.
+
+        It holds where it does so in at least 95 % of the changed models. Of equals the nearest is
+        first. Where it holds for nobody, methods are `ranked` by what they reach on average.
+        """
+        row, bars = self.row(dataset, methods), self.bars(dataset)
+        above = [bars[method].above if method in bars else 0 for method in methods]
+        order = ranked(row)
+        if not any(above):
+            return order
+        return sorted(order, key=lambda place: (-above[place], _far(row[place])))
 
     def row(
         self, dataset: str, methods: Sequence[str], family: str = ALL_FAMILIES
@@ -102,10 +139,19 @@ def ranked(row: Sequence[Score | None]) -> list[int]:
     keys = []
     for place, score in enumerate(row):
         if score is not None:
-            robust, distance = score["end_to_end_robustness"].mean, score["distance"].mean
-            far = math.inf if distance is None else distance
-            keys.append((1.0 if robust is None else -robust, far, place))
+            robust = score["end_to_end_robustness"].mean
+            keys.append((1.0 if robust is None else -robust, _far(score), place))
     return [place for *_, place in sorted(keys)]
+
+
+def _far(score: Score | None) -> float:
+    distance = None if score is None else score["distance"].mean
+    return math.inf if distance is None else distance
+
+
+def move_words(distance: float) -> str:
+    """Return what advice asks of people, wherever it is told: "move 0.16 typical deviations"."""
+    return f"move {distance:.2f} typical deviations per feature"
 
 
 def frontier(points: Iterable[tuple[float | None, float | None]]) -> list[int]:
@@ -166,7 +212,7 @@ def sentence(change: str, method: str, score: Score, over: str) -> str:
     interval = f" (95 % interval over {over}: {ends})" if ends else ""
     text = (
         f"{change}, {percent(robustness)} of the CFEs by {name} still hold{interval}. They ask "
-        f"people to move {distance:.1f} typical deviations per feature."
+        f"people to {move_words(distance)}."
     )
     served = (score["coverage"].mean or 0.0) * (score["base_validity"].mean or 0.0) / 100.0
     if served < 99.5:

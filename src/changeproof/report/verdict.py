@@ -7,6 +7,7 @@ Page and terminal write the same words.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -16,12 +17,13 @@ from changeproof.evaluation.bar import models_needed
 from changeproof.evaluation.uncertainty import share_interval
 from changeproof.plugins import without_settings
 from changeproof.report.constraints import no_constraints
-from changeproof.report.judged import judged_words
+from changeproof.report.judged import judged_words, refit_words
 from changeproof.report.recommendation import LEAST_PERCENT, too_few
-from changeproof.report.scores import Score, Scores, ranked, rows_of
+from changeproof.report.scores import Score, Scores, move_words, rows_of
 from changeproof.runs.plan import DEFAULT_MODEL, Plan
 from changeproof.runs.results import ALL_FAMILIES, StoredResults
 from changeproof.tables.display import Tables, listed, number, percent, same_bases
+from changeproof.tables.model import AS_IT_IS, MODEL
 from changeproof.tables.names import dataset_name, family_name, method_name
 from changeproof.tables.people import ABOVE_BAR, ANY, INTERVALS
 
@@ -30,6 +32,8 @@ FEW = 5
 # What is real, by the family that stands for it where a run has it.
 SUCCESSOR = "successor"
 REAL = {SUCCESSOR: "a real successor of the model", "later-data": "data that came later"}
+# What sentences call a model that is as it was fitted elsewhere: its name may be that of a file.
+THE_JUDGED = "the judged model"
 NO_PROMISE = "This is no promise about changes that are not listed."
 NOTHING_CHANGED = (
     "no changed model decides or scores anybody in another way than today's, so nothing is known "
@@ -41,7 +45,8 @@ class Finding(NamedTuple):
     """What was found on one dataset, with the words for it; percentages are out of 100."""
 
     dataset: str
-    # Whose advice holds for most of all people who ask, and of equals is nearest; None if nobody's.
+    # Whose advice holds for the most people, in at least 95 % of the changed models, and of equals
+    # is nearest; None if nobody's. See `Scores.best_first`.
     method: str | None = None
     # How many people of how many base models are behind the interval.
     people: int = 0
@@ -68,16 +73,20 @@ class Finding(NamedTuple):
     # The family under which it holds least; None if all are alike.
     weakest: str | None = None
     weakest_holds: float | None = None
-    # All of it in words, and the sentence that comes first.
+    # All of it in words: the sentence that comes first, how many people that is and how surely, and
+    # what holds on average.
     sentence: str = ""
     headline: str = ""
+    per_person: str = ""
+    on_average: str = ""
 
 
 class Verdict(NamedTuple):
     """What there is to say of a run: a finding per dataset, and what they rest on.
 
-    `judged` comes first: which model it is about. Then `notes`: what is not as a reader may think.
-    `base` says how good the models are that advice was made for.
+    `judged` comes first: which model it is about; its end is `refit`: how a refit differs from that
+    model. Then `notes`: what is not as a reader may think. `data` says what the data of an audit
+    are. `base` says how good the models are that advice was made for.
     """
 
     judged: str
@@ -86,6 +95,8 @@ class Verdict(NamedTuple):
     simulated: str
     not_simulated: str
     notes: tuple[str, ...] = ()
+    data: str = ""
+    refit: str = ""
 
     @property
     def lines(self) -> list[str]:
@@ -96,7 +107,8 @@ class Verdict(NamedTuple):
     def after(self) -> list[str]:
         """Every sentence after the first, which model was judged."""
         found = [each.sentence for each in self.findings]
-        return [*self.notes, *found, self.base, self.simulated, self.not_simulated]
+        base = f"{self.data} {self.base}".lstrip()
+        return [*self.notes, *found, base, self.simulated, self.not_simulated]
 
     def as_dict(self) -> dict[str, Any]:
         return {**self._asdict(), "findings": [each._asdict() for each in self.findings]}
@@ -120,18 +132,27 @@ def verdict(results: StoredResults, tables: Tables) -> Verdict:
             for words in (found.headline or found.sentence, found.sentence)
         )
         findings.append(found._replace(headline=headline, sentence=sentence))
+    judged = results.manifest.judged
     simulated = simulated_words(
         plan,
         tables["variants"],
-        results.manifest.model,
+        THE_JUDGED if judged is not None and judged.shipped else results.manifest.model,
         results.counting_families,
         results.unchanged,
     )
     notes = tuple(who_asked(results))
     if results.plan.methods:
         notes += tuple(no_constraints([results.task(name) for name in plan.datasets]))
-    judged, base = judged_words(tables), _base_words(results, tables)
-    return Verdict(judged, findings, base, simulated, not_simulated_words(plan), notes)
+    return Verdict(
+        judged_words(tables),
+        findings,
+        _base_words(results, tables),
+        simulated,
+        not_simulated_words(plan),
+        notes,
+        _data_words(results, tables),
+        refit_words(tables),
+    )
 
 
 def _capital(words: str) -> str:
@@ -141,30 +162,72 @@ def _capital(words: str) -> str:
 def _base_words(results: StoredResults, tables: Tables) -> str:
     """Say how good the base models are on the test rows, and how many of each class those are."""
     rows = tables["dataset_summary"].set_index("dataset").to_dict("index")
+    datasets = results.shown.datasets
+    if len(datasets) == 1:
+        return _quality_words(results, tables, datasets[0], rows.get(datasets[0], {}))
     parts = []
-    for dataset in results.shown.datasets:
+    for dataset in datasets:
         row = rows.get(dataset, {})
-        least, mean, most = (
-            f"{float(row.get(f'balanced_accuracy_{each}', 'nan')):.3f}"
-            for each in ("min", "mean", "max")
-        )
+        least, mean, most = (f"{each:.3f}" for each in _accuracies(row))
         if mean == "nan":
             continue
-        labels = results.task(dataset).labels_of("test")
-        favourable = int(labels.sum())
         between = "" if least == most else f", from {least} to {most}"
+        favourable, adverse = _classes(results, dataset)
         parts.append(
             f"{mean}{between} on {dataset_name(dataset)} ({favourable} favourable and "
-            f"{len(labels) - favourable} adverse test rows)"
+            f"{adverse} adverse test rows)"
         )
     what = "today's model" if len(results.shown.base_seeds) == 1 else "the base models"
     return f"Balanced accuracy of {what}: {'; '.join(parts) or 'not known yet'}."
 
 
+def _accuracies(row: Mapping[Any, Any]) -> list[float]:
+    """Return the least, mean and largest balanced accuracy of the base models; NaN if unknown."""
+    return [float(row.get(f"balanced_accuracy_{each}", "nan")) for each in ("min", "mean", "max")]
+
+
+def _classes(results: StoredResults, dataset: str) -> tuple[int, int]:
+    """Return how many test rows are favourable, and how many are adverse."""
+    labels = results.task(dataset).labels_of("test")
+    favourable = int(labels.sum())
+    return favourable, len(labels) - favourable
+
+
+def _quality_words(
+    results: StoredResults, tables: Tables, dataset: str, row: Mapping[Any, Any]
+) -> str:
+    """Say how good the models of a run of one dataset are."""
+    least, mean, most = _accuracies(row)
+    if isnan(mean):
+        return "How good today's model is, is not known yet."
+    favourable, adverse = _classes(results, dataset)
+    one = len(results.shown.base_seeds) == 1
+    who = "today's model is" if one else "the base models are"
+    between = "" if least == most else f" (from {percent(100 * least)} to {percent(100 * most)})"
+    words = (
+        f"On the {favourable + adverse:,} test rows ({favourable:,} favourable and {adverse:,} "
+        f"adverse), {who} right in {percent(100 * mean)} of cases{between} if both kinds count the "
+        "same (balanced accuracy; guessing is right in 50 %)."
+    )
+    source = rows_of(tables, MODEL, dataset=dataset)
+    if source and source[0]["source"] == AS_IT_IS:
+        words += " It was fitted elsewhere, perhaps on some of these rows."
+    return words
+
+
+def _data_words(results: StoredResults, tables: Tables) -> str:
+    """Say what the data of a run of one dataset are."""
+    rows = tables["dataset_summary"].to_dict("records")
+    if len(results.shown.datasets) > 1 or not rows:
+        return ""
+    (row,) = rows
+    return f"Data: {int(row['observations']):,} rows with {int(row['features'])} features."
+
+
 def _finding(plan: Plan, tables: Tables, dataset: str, scores: Scores) -> Finding:
     """Return what was found on a dataset; its sentence begins in small letters."""
     overall = scores.row(dataset, plan.methods)
-    order = ranked(overall)
+    order = scores.best_first(dataset, plan.methods)
     if not order:
         return Finding(dataset, sentence="nothing is finished yet.")
     best, score = plan.methods[order[0]], overall[order[0]]
@@ -190,7 +253,7 @@ def _finding(plan: Plan, tables: Tables, dataset: str, scores: Scores) -> Findin
         if (holds := scores.of("empirical_robustness", dataset, best, family).mean) is not None
     }
     weakest = min(under, key=lambda name: under[name]) if len(set(under.values())) > 1 else None
-    found = _above_bar(found, tables, best)._replace(
+    found = _above_bar(found, tables, scores, best)._replace(
         method=best,
         served=number((mine["coverage"] * mine["base_validity"].fillna(0.0) / 100.0).mean()),
         holds=robust.mean,
@@ -204,25 +267,30 @@ def _finding(plan: Plan, tables: Tables, dataset: str, scores: Scores) -> Findin
     if found.base_models > 1:
         what = "draws" if dataset in same_bases(tables) else "base models"
         whose = f" of {found.base_models} {what}"
-    headline, *details = _sentences(found, plan, len(order), whose)
-    details += _shorter(plan, overall, order)
-    return found._replace(headline=headline, sentence=" ".join([headline, *details]))
-
-
-def _above_bar(found: Finding, tables: Tables, best: str) -> Finding:
-    """Add how many people get advice that is above the bar, by each method and by any."""
-    rows = tables[ABOVE_BAR][tables[ABOVE_BAR]["dataset"] == found.dataset]
-    columns = ["people", "accepted", "above", "sure"]
-    counts = rows.groupby("method", sort=False)[columns].sum().astype(int).to_dict("index")
-    asked, accepted, above, sure = (counts[best][name] for name in columns)
+    headline = _headline(found, len(order), whose)
+    people = " ".join([*_people_words(found, plan, scores, order), _served(found)])
+    average = " ".join([*_average_words(found, plan, whose), *_shorter(plan, overall, order)])
     return found._replace(
-        models=int(rows["models"].max()),
+        headline=headline,
+        per_person=people,
+        on_average=average,
+        sentence=f"{headline} {people} {average}",
+    )
+
+
+def _above_bar(found: Finding, tables: Tables, scores: Scores, best: str) -> Finding:
+    """Add how many people get advice that is above the bar, by each method and by any."""
+    bars = scores.bars(found.dataset)
+    asked, accepted, above, sure = bars[best]
+    models = tables[ABOVE_BAR].loc[tables[ABOVE_BAR]["dataset"] == found.dataset, "models"]
+    return found._replace(
+        models=int(models.max()),
         asked=asked,
         accepted=accepted,
         above=above,
         sure=sure,
-        above_by={str(method): count["above"] for method, count in counts.items()},
-        sure_by_any=counts[ANY]["sure"],
+        above_by={method: bar.above for method, bar in bars.items()},
+        sure_by_any=bars[ANY].sure,
     )
 
 
@@ -235,33 +303,37 @@ def _shorter(plan: Plan, row: Sequence[Score | None], order: Sequence[int]) -> I
         if (score["end_to_end_robustness"].mean or 0.0) >= LEAST_PERCENT
     }
     nearest = min(firm, key=lambda place: firm[place][0] or 0.0, default=order[0])
-    if nearest != order[0]:
+    best = row[order[0]]
+    assert best is not None
+    if nearest != order[0] and (firm[nearest][0] or 0.0) < (best["distance"].mean or 0.0):
         distance, robust = firm[nearest]
         yield (
-            f"The shortest advice with an end-to-end robustness of at least {LEAST_PERCENT} % is "
-            f"that of {method_name(plan.methods[nearest])}: {percent(robust or 0.0)}, at a "
-            f"distance of {distance:.2f}."
+            f"Of the methods whose advice holds in at least {LEAST_PERCENT} % of all cases "
+            f"(everybody who asks, in every changed model), {method_name(plan.methods[nearest])} "
+            f"asks for the least: {percent(robust or 0.0)}, and people have to "
+            f"{move_words(distance or 0.0)}."
         )
 
 
-def _sentences(found: Finding, plan: Plan, methods: int, whose: str) -> Iterator[str]:
-    """Say what was found, where there is something; `whose` people they are, if of several."""
-    assert found.method is not None and found.holds is not None
+def _headline(found: Finding, methods: int, whose: str) -> str:
+    """Say how many people get advice that holds; `whose` people they are, if of several."""
+    assert found.method is not None
     among = f", the best of {methods} methods" if methods > 1 else ""
-    best = f"with {method_name(found.method)}{among}, "
-    yield (
-        f"{best}{found.above} of {found.asked} people{whose} get advice that holds in at least "
-        f"{LEAST_PERCENT} % of the {found.models} changed models."
+    return (
+        f"with {method_name(found.method)}{among}, {found.above} of {found.asked} people{whose} "
+        f"get advice that holds in at least {LEAST_PERCENT} % of the {found.models} changed models."
     )
-    yield from _bar_words(found, methods)
-    accepts = "today's model accepts" if found.base_models == 1 else "the base models accept"
+
+
+def _average_words(found: Finding, plan: Plan, whose: str) -> Iterator[str]:
+    """Say how often advice holds on average, how far it asks people to go, and where it is weak."""
+    assert found.holds is not None and found.distance is not None
     interval = ""
     if found.low is not None and found.high is not None:
         over = f"95 % interval over {found.people} people{whose}"
         interval = f"; {over}: {found.low:.1f} to {found.high:.1f}"
-    yield f"{_served(found)} get advice that {accepts}."
     yield f"On average it holds in {_models(found.holds, found.models)}{interval})."
-    yield f"It asks people to move {found.distance:.2f} typical deviations per feature."
+    yield f"It asks people to {move_words(found.distance)}."
     if len(plan.datasets) > 1:
         # Several datasets are read one under the other, so each says less.
         return
@@ -274,17 +346,19 @@ def _sentences(found: Finding, plan: Plan, methods: int, whose: str) -> Iterator
         yield "It holds equally often under every kind of change."
 
 
-def _bar_words(found: Finding, methods: int) -> Iterator[str]:
+def _people_words(
+    found: Finding, plan: Plan, scores: Scores, order: Sequence[int]
+) -> Iterator[str]:
     """Say how sure it is that advice is above the bar, and what other methods reach."""
     assert found.above_by is not None
-    surely = ""
-    if too_few(found.models):
+    surely, few = "", too_few(found.models)
+    if few:
         takes = models_needed()
         yield f"With {found.models} changed models this is sure for nobody: it takes {takes}."
     else:
         yield f"This is sure for {found.sure} of them, by the 95 % interval over changed models."
         surely = f", and sure for {found.sure_by_any}"
-    if methods > 1:
+    if len(order) > 1:
         others = [
             f"{method_name(method)} {above}"
             for method, above in found.above_by.items()
@@ -292,6 +366,23 @@ def _bar_words(found: Finding, methods: int) -> Iterator[str]:
         ]
         yield f"With the best method for each person it would be {found.above_by[ANY]}{surely}."
         yield f"The other methods reach: {listed(others)}."
+    if not few:
+        yield from _surer(found, plan, scores, order)
+
+
+def _surer(found: Finding, plan: Plan, scores: Scores, order: Sequence[int]) -> Iterator[str]:
+    """Name the method that is sure for more people, of those that reach as many."""
+    bars = scores.bars(found.dataset)
+    equal = [plan.methods[place] for place in order if bars[plan.methods[place]].above]
+    equal = [method for method in equal if bars[method].above == found.above]
+    surest = max(equal, key=lambda method: bars[method].sure, default=found.method)
+    if surest is None or bars[surest].sure <= (found.sure or 0):
+        return
+    distance = scores.of("distance", found.dataset, surest).mean or 0.0
+    yield (
+        f"{method_name(surest)} reaches as many and is sure for {bars[surest].sure}, but asks "
+        f"people to {move_words(distance)}."
+    )
 
 
 def _served(found: Finding) -> str:
@@ -301,7 +392,9 @@ def _served(found: Finding) -> str:
     bases = max(1, found.base_models)
     low, high = share_interval(round(found.accepted / bases), round(found.asked / bases))
     interval = f"95 % interval: {100 * low:.1f} to {100 * high:.1f}"
-    return f"{found.accepted} of {found.asked} who ask ({percent(found.served)}; {interval})"
+    accepts = "today's model accepts" if found.base_models == 1 else "the base models accept"
+    share = f"{percent(found.served)}; {interval}"
+    return f"{found.accepted} of {found.asked} who ask ({share}) get advice that {accepts}."
 
 
 def _models(share: float, models: int) -> str:
@@ -374,7 +467,7 @@ def not_simulated_words(plan: Plan) -> str:
     absent = [in_sentence(name) for name in others if name in published]
     beyond = [in_sentence(name) for name in others if name not in published]
     if len(beyond) > FEW:
-        beyond = [f"{len(beyond)} kinds that the paper does not have"]
+        beyond = [f"{len(beyond)} further kinds"]
     if absent or beyond:
         reasons.append(f"{listed(absent + beyond)} (not asked for)")
     reasons += [what for name, what in REAL.items() if name not in there]

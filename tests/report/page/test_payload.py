@@ -340,9 +340,11 @@ def test_a_page_of_an_audit_leaves_out_what_was_not_run(tmp_path: Path) -> None:
     accuracy = tables["dataset_summary"]["balanced_accuracy_mean"].item()
     labels = results.task("data").labels_of("test")
     words = (
-        f"Balanced accuracy of today's model: {accuracy:.3f} on data ({labels.sum()} favourable "
-        f"and {(1 - labels).sum()} adverse test rows)."
+        f"On the 60 test rows ({labels.sum()} favourable and {(1 - labels).sum()} adverse), "
+        f"today's model is right in {100 * accuracy:.1f} % of cases if both kinds count the same "
+        "(balanced accuracy; guessing is right in 50 %)."
     )
     assert payload["verdict"]["base"] == words
     assert str(escape(words)) in render(payload, build_bulk(results))
-    assert words in verdict(results, tables).lines
+    said = verdict(results, tables).lines
+    assert f"Data: 200 rows with 5 features. {words}" in said

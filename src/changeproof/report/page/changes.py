@@ -9,12 +9,20 @@ import pandas as pd
 
 from changeproof.model import Floats
 from changeproof.report.charts import Axis, Chart, Layer, Mark, Shown
-from changeproof.report.page.parts import Part, Source, chart, named_panel, nothing, scripted
+from changeproof.report.page.parts import (
+    Part,
+    Source,
+    chart,
+    named_panel,
+    nothing,
+    scripted,
+    table,
+)
 from changeproof.report.scores import Spread
 from changeproof.runs.plan import Plan
 from changeproof.runs.results import AnswerKey, StoredResults
-from changeproof.tables.display import Tables, number, numbers, percent
-from changeproof.tables.names import in_order, method_name
+from changeproof.tables.display import UNDEFINED, Tables, fixed, number, numbers, percent
+from changeproof.tables.names import in_order, method_name, short_family
 
 # What is measured: what it is called, on its axis, digits and unit.
 MEASURES = {
@@ -29,6 +37,29 @@ def change_section(source: Source) -> list[Part]:
     else:
         first = [chart(magnitude(source.tables, source.shown))]
     return [*first, *([scripted("survival")] if source.present else [])]
+
+
+def kinds_section(source: Source) -> list[Part]:
+    """Return a row per kind of change: what happens, how much it changes, and what then holds."""
+    (dataset,) = source.plan.datasets
+    variants, method = source.tables["variants"], source.best(dataset)
+    if variants.empty:
+        return nothing("No base model has all its changed models yet.")
+    sizes = variants.groupby("family").size()
+    flips = 100.0 * variants.groupby("family")["hard_disagreement"].mean()
+    holds = [] if method is None else [f"advice of {source.shown.name(method)} holds (%)"]
+    columns = ["kind of change", "changed models", "decisions that flip (%)", *holds]
+    rows = []
+    for family in (each for each in source.plan.families if each in sizes):
+        name, short = source.shown.name(family), short_family(family)
+        row = [name if short in name or "(" in short else f"{name} ({short})"]
+        row += [str(sizes[family]), fixed(flips[family], 2)]
+        if method is not None:
+            mean = source.scores.of("empirical_robustness", dataset, method, family).mean
+            row.append(UNDEFINED if mean is None else f"{mean:.1f}")
+        rows.append([*row, source.results.families[family].summary])
+    columns.append("what happens to the model")
+    return [table("How the model was changed", columns, rows, long=len(columns) - 1)]
 
 
 def magnitude(tables: Tables, shown: Shown) -> Chart:

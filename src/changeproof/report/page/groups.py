@@ -22,7 +22,7 @@ from changeproof.report.page.parts import (
     spans,
     text,
 )
-from changeproof.report.scores import ranked, rows_of
+from changeproof.report.scores import rows_of
 from changeproof.tables.display import Tables, fixed, listed, number, numbers
 from changeproof.tables.people import GROUPS, by_group_of
 
@@ -47,7 +47,7 @@ def group_section(source: Source) -> list[Part] | None:
         "Groups": plan.by,
         "Method": shown.called(plan.methods),
     }
-    best = ranked(source.scores.row(datasets[0], plan.methods))
+    best = source.scores.best_first(datasets[0], plan.methods)
     return [choice(options, views, (0, 0, best[0] if best else 0))]
 
 

@@ -59,6 +59,13 @@ class Source:
         """The datasets that have something to show."""
         return self.scores.present(self.plan.datasets)
 
+    def best(self, dataset: str) -> str | None:
+        """Return the method that the verdict names; None where nobody has advice that holds."""
+        order = self.scores.best_first(dataset, self.plan.methods)
+        best = self.plan.methods[order[0]] if order else None
+        known = best and self.scores.of("empirical_robustness", dataset, best).mean is not None
+        return best if known else None
+
     def meaning(self, datasets: Sequence[str]) -> str:
         """Say what spreads are over, once for all datasets that say the same."""
         return " ".join(dict.fromkeys(self.covered[dataset].meaning for dataset in datasets))

@@ -34,7 +34,9 @@ for (const kind of ["datasets", "methods", "families"]) page[kind] = page.data.s
 
 page.say = (parent, reason) => parent.append(page.make("p", { class: "nothing" }, reason));
 
-page.select = (label, options, onchange, { id = null, chosen = 0 } = {}) => {
+// Where there is nothing to choose, there is no choice.
+page.select = (label, options, onchange, { id = null, chosen = 0, least = 2 } = {}) => {
+  if (options.length < least) return null;
   const list = page.make("select", { id, onchange: () => onchange(Number(list.value)) },
     ...options.map((text, place) => page.make("option", { value: place }, text)));
   list.value = String(chosen);
@@ -135,6 +137,7 @@ page.marker = ({ colour, shape, open }) => {
 page.legend = (marks) => page.make("p", { class: "legend", "aria-hidden": "true" },
   ...marks.map(([mark, name]) => page.make("span", {}, page.marker(mark), name)));
 
+// What comes near before everything is unpacked waits for it.
 page.whenNear = (element, action) => {
   const act = () => {
     watcher.disconnect();
@@ -142,7 +145,8 @@ page.whenNear = (element, action) => {
     return action();
   };
   const watcher = new IntersectionObserver((entries) => {
-    if (entries.some((entry) => entry.isIntersecting)) act();
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    page.unpacking.then(() => { if (page.near.has(element)) act(); });
   }, { rootMargin: "800px" });
   watcher.observe(element);
   page.near.set(element, act);
@@ -161,6 +165,14 @@ page.follow = (links) => {
   for (const section of links.keys()) watcher.observe(section);
 };
 
+// Whoever follows a link to what is folded sees it.
+page.openLinked = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const first = target?.querySelector(":scope > details") ?? target?.closest("details");
+  for (let each = first; each; each = each.parentElement.closest("details")) each.open = true;
+  if (first) target.scrollIntoView();
+};
+
 page.start = () => {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const button = document.getElementById("theme");
@@ -177,11 +189,16 @@ page.start = () => {
   if (state.notes.length) document.getElementById("state").append(page.notice(state));
   const links = new Map();
   for (const section of document.querySelectorAll("main > section")) {
-    links.set(section, document.querySelector(`#navigation a[href="#${section.id}"]`));
-    section.lastElementChild.append(...page.built(sections[section.id]));
+    const folded = section.querySelector(":scope > details");
+    const link = folded ? "more" : section.id;
+    links.set(section, document.querySelector(`#navigation a[href="#${link}"]`));
+    (folded ?? section).lastElementChild.append(...page.built(sections[section.id]));
   }
   page.follow(links);
+  page.openLinked();
+  window.addEventListener("hashchange", page.openLinked);
   page.startPrinting();
   // The answer is there before the chart library is: that one takes most of the time.
-  page.unpackAll().then(() => requestAnimationFrame(() => setTimeout(page.startCharts)));
+  page.unpacking = page.unpackAll();
+  page.unpacking.then(() => requestAnimationFrame(() => setTimeout(page.startCharts)));
 };

@@ -8,15 +8,19 @@ page.scripts.person = (body, words) => {
   const chosen = { dataset: page.data.present[0], network: 0, person: 0 };
   const controls = page.controls();
   const shown = page.make("div", { id: "person-shown", "aria-live": "polite" });
-  body.append(controls, shown);
+  const summary = page.make("div");
+  body.append(summary, controls, shown);
   const show = () => {
     const { people } = page.unpack(chosen.dataset);
     controls.replaceChildren(...page.personControls(chosen, people, show));
     shown.replaceChildren();
+    summary.replaceChildren();
     if (people === null) {
       return page.say(shown, "The pieces with the people of this dataset are missing.");
     }
     const network = people.networks[chosen.network];
+    const recommended = page.recommendedTo(network);
+    if (recommended) summary.append(recommended);
     if (network.ids.length === 0) page.say(shown, "This base model decides against nobody.");
     else page.personView(shown, chosen, people, network);
     if (network.asked > network.ids.length) {
@@ -45,7 +49,7 @@ page.personControls = (chosen, people, show) => {
         (network) => change({ network, person: 0 }),
         { id: "person-network", chosen: chosen.network }),
       page.select("Person", ids.map((id) => `row ${id}`), (person) => change({ person }),
-        { id: "person-row", chosen: chosen.person }),
+        { id: "person-row", chosen: chosen.person, least: 1 }),
       page.button("Previous", step(-1), { id: "person-back" }),
       page.button("Next", step(1), { id: "person-next" }));
   }
@@ -53,14 +57,32 @@ page.personControls = (chosen, people, show) => {
   if (focused?.startsWith("person-")) {
     queueMicrotask(() => document.getElementById(focused)?.focus({ preventScroll: true }));
   }
-  return controls;
+  return controls.filter((control) => control !== null);
 };
 
 // Names of columns stay as they are.
 page.capital = (text) => text.includes("_") ? text : text.charAt(0).toUpperCase() + text.slice(1);
 
+// Names that are read from right to left do not turn the sentence around them.
+page.isolated = (text) => (/[\u0590-\u08ff\ufb1d-\ufefc]/.test(text) ? `\u2068${text}\u2069` : text);
+
 page.filled = (template, values) =>
-  template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  template.replace(/\{(\w+)\}/g, (_, name) => page.isolated(values[name]));
+
+// To how many people of an audit whose advice is recommended.
+page.recommendedTo = ({ recommended }) => {
+  if (!page.data.subject || !recommended) return null;
+  const counts = new Map();
+  for (const [method] of recommended) counts.set(method, (counts.get(method) ?? 0) + 1);
+  const nobody = counts.get(null) ?? 0;
+  counts.delete(null);
+  const people = recommended.length;
+  const listed = [...counts].sort((a, b) => b[1] - a[1])
+    .map(([method, count]) => `${page.methods[method]} ${count}`).join(", ");
+  return page.make("p", { class: "muted", id: "recommended-to" }, listed
+    ? `Recommended to these ${people} people: ${listed}${nobody ? `; nothing ${nobody}` : ""}.`
+    : `For none of these ${people} people is advice known to hold often enough.`);
+};
 
 page.personView = (parent, chosen, people, network) => {
   const { features } = people;
