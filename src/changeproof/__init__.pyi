@@ -135,6 +135,7 @@ from .runs.execute import PieceFailedError as PieceFailedError
 from .runs.execute import take_inventory as take_inventory
 from .runs.plan import Plan as Plan
 from .tables.registry import build_tables as build_tables
+from .tracking import log_audit as log_audit
 from .workflow import Results as Results
 from .workflow import run as run
 

@@ -32,8 +32,8 @@ from changeproof.explanation import (
     takes_about,
     unknown_lines,
 )
-from changeproof.gating.judging import Answer, Gate
-from changeproof.gating.writing import decisive_words
+from changeproof.gating.judging import Gate
+from changeproof.gating.writing import MARKS, decisive_words
 from changeproof.gating.writing import words as gate_lines
 from changeproof.report.charts import Chart
 from changeproof.report.page.changes import magnitude
@@ -229,9 +229,8 @@ def gate_view(found: Gate) -> View[Gate]:
 
 def gate_html(found: Gate) -> str:
     """Return a row for each rule, and what they come to."""
-    marks = {Answer.PASS: "✔", Answer.FAIL: "✘", Answer.NOT_DECIDED: "?"}
     rows = "".join(
-        f'<tr><td style="{CELL} white-space: nowrap;"><b>{marks[each.answer]} {each.answer}</b>'
+        f'<tr><td style="{CELL} white-space: nowrap;"><b>{MARKS[each.answer]} {each.answer}</b>'
         f'</td><td style="{CELL}">{escape(each.title)}</td>'
         f'<td style="{CELL}">{escape(decisive_words(each))}</td></tr>'
         for each in found.outcomes

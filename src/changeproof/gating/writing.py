@@ -1,17 +1,20 @@
-"""What a gate says: words, JUnit XML and JSON."""
+"""What a gate says: words, JUnit XML, Markdown and JSON."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 from changeproof.gating.judging import Answer, Gate, Judged, Outcome, people_words
 from changeproof.gating.rules import ANY, VALUE, Rule
+from changeproof.report.formats import markdown
 from changeproof.runs.results import ALL_FAMILIES
 
 SUITE = "changeproof gate"
+MARKS = {Answer.PASS: "✔", Answer.FAIL: "✘", Answer.NOT_DECIDED: "?"}
 
 
 def words(gate: Gate) -> list[str]:
@@ -89,6 +92,28 @@ def junit(gate: Gate, *, strict: bool = False) -> str:
     ElementTree.indent(suites)
     text = ElementTree.tostring(suites, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def as_markdown(gate: Gate, verdict: Sequence[str] = (), *, strict: bool = False) -> str:
+    """Return the outcome as Markdown, such as for the summary of a job; then what a run found."""
+    passed = gate.passed(strict=strict)
+    rows = [
+        f"| {MARKS[each.answer]} {each.answer} | {markdown(each.title)} | "
+        f"{markdown(decisive_words(each))} |"
+        for each in gate.outcomes
+    ]
+    lines = [
+        f"### The gate is {'open' if passed else 'closed'}",
+        "",
+        "| answer | rule | what decided |",
+        "|---|---|---|",
+        *rows,
+        "",
+        words(gate)[-1],
+    ]
+    for sentence in verdict:
+        lines += ["", markdown(sentence)]
+    return "\n".join([*lines, ""])
 
 
 def as_json(gate: Gate, *, strict: bool = False) -> str:
