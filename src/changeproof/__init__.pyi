@@ -126,6 +126,7 @@ from .networks.stack import NetworkStack as NetworkStack
 from .networks.training import TrainingData as TrainingData
 from .networks.training import TrainingRecipe as TrainingRecipe
 from .networks.training import train as train
+from .notebook import View as View
 from .paper.comparison import compare_with_paper as compare_with_paper
 from .report.recommendation import Recommendation as Recommendation
 from .runs.compare import RunComparison as RunComparison
