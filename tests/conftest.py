@@ -141,7 +141,8 @@ def advised_run(tmp_path_factory: pytest.TempPathFactory) -> Results:
 LONG = (
     "test_processors.py", "test_docs.py", "test_cluster.py", "test_own_method.py",
     "test_warm_up.py", "test_site.py", "test_readme.py", "test_package.py", "test_cluster_trust.py",
-    "test_cli.py", "test_runner.py", "test_things.py", "test_ellice.py", "test_planted.py",
+    "test_notebooks.py", "test_tracking.py", "test_action.py", "test_cli.py", "test_runner.py",
+    "test_things.py", "test_ellice.py", "test_planted.py",
 )  # fmt: skip
 
 

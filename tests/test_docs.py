@@ -69,6 +69,14 @@ EXPECTED = {
         "pass | advice survives a retrain | robx-robust",
         "closed",
     ],
+    "plugs-in.md": [
+        "1 passed",
+        "1 rule: 1 pass.",
+        "### The gate is open",
+        "same: True",
+        "gate: open",
+        "(distances in typical deviations per feature):",
+    ],
     "how-long.md": [
         "Report: audit/report/index.html",
         "How long advice lasts (95 % interval over people and futures)",
@@ -142,6 +150,8 @@ def test_every_tutorial_is_tried() -> None:
 def test_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path) -> None:
     if page == "ellice.md":
         pytest.importorskip("ellice", reason="ellice is not installed (extra: ellice)")
+    if page == "plugs-in.md":
+        pytest.importorskip("mlflow", reason="mlflow is not installed (extra: mlflow)")
     text = (DOCS / page).read_text(encoding="utf-8")
     if find_spec("dice_ml") is None:
         text = text.partition(DICE)[0]

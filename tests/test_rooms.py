@@ -19,7 +19,8 @@ ROOMS = ["errors", "files", "randomness", "fingerprints", "plugins", "model"]
 ROOMS += ["arithmetic", "feasible", "datasets", "networks", "models"]
 ROOMS += ["certificates", "methods", "adapters", "changes"]
 LATER = ["evaluation", "workers", "runs", "tables", "checks", "paper", "report", "gating"]
-LATER += ["workflow", "front_door", "explanation", "letters", "board", "commands", "cli"]
+LATER += ["explanation", "notebook", "workflow", "front_door", "tracking", "pytest_plugin"]
+LATER += ["letters", "board", "commands", "cli"]
 
 
 def names_in(path: Path) -> set[str]:

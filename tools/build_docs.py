@@ -17,6 +17,7 @@ from pathlib import Path
 
 from changeproof.workers.interpreter import collect_garbage_rarely
 from docs_gallery import write_gallery
+from docs_notebooks import write_notebooks
 from docs_pictures import draw
 from docs_reference import write_commands, write_named, write_reference
 
@@ -27,6 +28,7 @@ TAKEN = (
     "SECURITY.md",
     "docs/*.md",
     "docs/*.png",
+    "docs/notebooks/*.ipynb",
     "results/*/README.md",
     "benchmarks/results/README.md",
     "benchmarks/results/*.png",
@@ -46,6 +48,7 @@ def collect(source: Path, work: Path) -> None:
     write_reference(source / "reference")
     write_commands(source / "commands.md")
     write_named(source / "named.md")
+    write_notebooks(ROOT / "docs" / "notebooks", source / "notebooks")
     write_gallery(site / "gallery", source / "gallery", work)
 
 

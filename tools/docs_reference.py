@@ -15,7 +15,16 @@ from changeproof import cli
 
 # The public names by the room that they are from, in the order of the pages.
 ROOMS = {
-    "Front door": ("front_door", "workflow", "explanation", "letters", "report", "errors"),
+    "Front door": (
+        "front_door",
+        "workflow",
+        "notebook",
+        "explanation",
+        "letters",
+        "report",
+        "tracking",
+        "errors",
+    ),
     "Data": ("datasets", "feasible"),
     "Models": ("model", "models", "networks"),
     "Methods": ("methods", "adapters"),

@@ -126,6 +126,7 @@ from .networks.stack import NetworkStack as NetworkStack
 from .networks.training import TrainingData as TrainingData
 from .networks.training import TrainingRecipe as TrainingRecipe
 from .networks.training import train as train
+from .notebook import View as View
 from .paper.comparison import compare_with_paper as compare_with_paper
 from .report.recommendation import Recommendation as Recommendation
 from .runs.compare import RunComparison as RunComparison
@@ -135,6 +136,7 @@ from .runs.execute import PieceFailedError as PieceFailedError
 from .runs.execute import take_inventory as take_inventory
 from .runs.plan import Plan as Plan
 from .tables.registry import build_tables as build_tables
+from .tracking import log_audit as log_audit
 from .workflow import Results as Results
 from .workflow import run as run
 

@@ -342,9 +342,13 @@ def _values(task: Task, row: Any) -> dict[str, Any]:
 def explanation_lines(answer: Explanation, task: Task) -> Iterator[str]:
     """Yield what one method told a person, for a terminal."""
     yield f"{answer.method} on {answer.dataset}, for {answer.person}:"
-    for line in _why_rejected(answer):
+    for line in rejection_lines(answer):
         yield f"  {line}"
-    for line in (*_unknown(answer, task), *_sentences(answer), *_rules(task, [answer])):
+    for line in (
+        *unknown_lines(answer, task),
+        *advice_sentences(answer),
+        *rule_lines(task, [answer]),
+    ):
         yield f"  {line}"
     if answer.counterfactual is None:
         return
@@ -360,8 +364,8 @@ def explanation_lines(answer: Explanation, task: Task) -> Iterator[str]:
         counts = f"{each.held} of {each.models}"
         interval = f"({each.low:.0%} to {each.high:.0%})"
         yield f"  {each.family:<24}{counts:>11}  {each.share:>4.0%}  {interval}"
-    yield from _lasting(answer)
-    yield from _others(answer)
+    yield from lasting_lines(answer)
+    yield from other_lines(answer)
 
 
 def comparison_lines(
@@ -373,32 +377,42 @@ def comparison_lines(
     if len(nothing) == 1 and "" not in nothing:
         yield f"{who}:"
         yield f"  No advice: {nothing.pop()}."
-        yield from _rules(task, answers)
+        yield from rule_lines(task, answers)
         return
     yield f"{who} (distances in typical deviations per feature):"
-    yield from (f"  {line}" for line in _why_rejected(answers[0]))
-    yield from (f"  {line}" for line in _unknown(answers[0], task))
+    yield from (f"  {line}" for line in rejection_lines(answers[0]))
+    yield from (f"  {line}" for line in unknown_lines(answers[0], task))
+    for answer in best_first(answers, choice):
+        yield f"  {answer.method}" + (" (recommended)" if answer.method == choice.method else "")
+        yield f"    {' '.join(advice_sentences(answer))}"
+        if answer.counterfactual is None:
+            continue
+        yield f"    {holding_words(answer)}"
+        if answer.months is not None:
+            yield f"    {takes_about(answer.months)}."
+        yield from (f"    {line}" for line in (*lasting_lines(answer), *other_lines(answer)))
+    yield choice.sentence
+    yield from rule_lines(task, answers)
+
+
+def best_first(answers: Sequence[Explanation], choice: Recommendation) -> list[Explanation]:
+    """Return answers in the order in which they are shown: the recommended one comes first."""
 
     def place(answer: Explanation) -> tuple[bool, bool, int]:
         return answer.method != choice.method, not answer.base_valid, -answer.overall.held
 
-    for answer in sorted(answers, key=place):
-        yield f"  {answer.method}" + (" (recommended)" if answer.method == choice.method else "")
-        yield f"    {' '.join(_sentences(answer))}"
-        if answer.counterfactual is None:
-            continue
-        overall = answer.overall
-        accepts = "" if answer.base_valid else "Today's model does not accept this. "
-        yield (
-            f"    {accepts}Holds in {overall.held} of {overall.models} changed models "
-            f"(95 % interval over such models: {100 * overall.low:.0f} % to "
-            f"{100 * overall.high:.0f} %). Distance: {answer.distance:.2f}."
-        )
-        if answer.months is not None:
-            yield f"    {takes_about(answer.months)}."
-        yield from (f"    {line}" for line in (*_lasting(answer), *_others(answer)))
-    yield choice.sentence
-    yield from _rules(task, answers)
+    return sorted(answers, key=place)
+
+
+def holding_words(answer: Explanation) -> str:
+    """Say in how many changed models advice holds, and how far it asks a person to go."""
+    overall = answer.overall
+    accepts = "" if answer.base_valid else "Today's model does not accept this. "
+    return (
+        f"{accepts}Holds in {overall.held} of {overall.models} changed models "
+        f"(95 % interval over such models: {100 * overall.low:.0f} % to "
+        f"{100 * overall.high:.0f} %). Distance: {answer.distance:.2f}."
+    )
 
 
 def takes_about(months: float) -> str:
@@ -422,7 +436,7 @@ def duration(months: float) -> tuple[float, str]:
     return 0.0, "day"
 
 
-def _why_rejected(answer: Explanation) -> Iterator[str]:
+def rejection_lines(answer: Explanation) -> Iterator[str]:
     """Yield the principal reasons for the decision."""
     if answer.reasons:
         yield "Principal reasons for the decision, derived from this model and these rules:"
@@ -431,7 +445,7 @@ def _why_rejected(answer: Explanation) -> Iterator[str]:
         yield f"  {each.rank}. {each.sentence}{code} ({each.words})"
 
 
-def _unknown(answer: Explanation, task: Task) -> Iterator[str]:
+def unknown_lines(answer: Explanation, task: Task) -> Iterator[str]:
     """Yield what is not known about the person, and what was filled in."""
     label = task.words.label
     if gaps := [label(name) for name, value in answer.factual.items() if value is None]:
@@ -446,22 +460,22 @@ def _unknown(answer: Explanation, task: Task) -> Iterator[str]:
         yield f"Not known about this person: {each}. Advice was tested with what was filled in."
 
 
-def _others(answer: Explanation) -> Iterator[str]:
+def other_lines(answer: Explanation) -> Iterator[str]:
     """Yield the method's further choices, each with its own numbers."""
     for each in answer.alternatives:
         overall = each.overall
         accepts = "" if each.base_valid else "Today's model does not accept this. "
         yield (
-            f"Or: {' '.join(_sentences(each))} {accepts}Holds in {overall.held} of "
+            f"Or: {' '.join(advice_sentences(each))} {accepts}Holds in {overall.held} of "
             f"{overall.models} changed models. Distance: {each.distance:.2f}."
         )
 
 
-def _lasting(answer: Explanation) -> Iterator[str]:
+def lasting_lines(answer: Explanation) -> Iterator[str]:
     yield from (f"{each.family}: {each.sentence}" for each in answer.lasting)
 
 
-def _sentences(answer: Explanation) -> Iterator[str]:
+def advice_sentences(answer: Explanation) -> Iterator[str]:
     """Yield what to change, or why there is nothing."""
     if answer.counterfactual is None:
         yield f"No advice: {answer.why_not}."
@@ -475,7 +489,7 @@ def _sentences(answer: Explanation) -> Iterator[str]:
         yield in_parts(answer.partly) if answer.partly else nothing_else
 
 
-def _rules(task: Task, answers: Sequence[Explanation]) -> Iterator[str]:
+def rule_lines(task: Task, answers: Sequence[Explanation]) -> Iterator[str]:
     """Yield what must not change, whether it was respected, and why."""
     broken_by = [(answer.breach, answer.method) for answer in answers if answer.breach]
     breach = "; ".join(f"{b} ({m})" if len(answers) > 1 else b for b, m in broken_by)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -11,12 +12,27 @@ import pandas as pd
 
 from changeproof.errors import InputError, unknown
 from changeproof.files import write_together, write_whole
+from changeproof.gating.judging import Gate
+from changeproof.gating.judging import gate as gate_of
 from changeproof.model import Booleans
+from changeproof.notebook import (
+    MAIN,
+    Person,
+    View,
+    chart_view,
+    charts_of,
+    gate_view,
+    person_view,
+    run_html,
+    verdict_view,
+)
+from changeproof.report.charts import Chart
 from changeproof.report.document import document
 from changeproof.report.formats import results_html
 from changeproof.report.page.write import FILE as PAGE
 from changeproof.report.page.write import page_of
-from changeproof.report.verdict import verdict
+from changeproof.report.verdict import Verdict
+from changeproof.report.verdict import verdict as verdict_of
 from changeproof.report.workbook import check_workbook, workbook
 from changeproof.runs.directory import REPORT, TABLES
 from changeproof.runs.execute import Observer, run_pieces
@@ -51,6 +67,12 @@ class Results(StoredResults):
     >>> results.table()  # one row per dataset and method
     >>> answers = results.counterfactuals("heloc", 2026, "wachter")
     >>> survived = results.survival("heloc", 2026, "wachter")  # [requests, changed models]
+
+    In a notebook, ``results`` shows its verdict and its main chart, and so do its parts:
+
+    >>> results.verdict()
+    >>> results.chart("price")
+    >>> results.person(17)
     """
 
     def table(self, name: str = "full_results") -> pd.DataFrame:
@@ -159,11 +181,51 @@ class Results(StoredResults):
         write_whole(out, workbook(document(self, tables), tables))
         return out
 
+    def verdict(self) -> View[Verdict]:
+        """Return what the run found, in sentences; it shows itself in a notebook."""
+        return verdict_view(verdict_of(self, self.tables()))
+
+    def chart(self, name: str = MAIN) -> View[Chart]:
+        """Return a chart of the page; it shows itself in a notebook.
+
+        Parameters
+        ----------
+        name
+            "families", "hidden", "price" or "magnitude"; or "life", if the run has sequences of
+            updates.
+        """
+        return chart_view(self, self.tables(), name)
+
+    def person(
+        self,
+        person: Any,
+        methods: Sequence[str] | None = None,
+        dataset: str | None = None,
+        language: str | None = None,
+    ) -> View[Person]:
+        """Return what one person was told, and which advice to follow; it shows itself.
+
+        Parameters
+        ----------
+        person
+            The person's id.
+        methods
+            Some of the run's methods; all of them by default.
+        dataset, language
+            See `explain`.
+        """
+        return person_view(self, person, methods, dataset, language)
+
+    def gate(self, rules: str | Path | Mapping[str, Any] | Sequence[Any]) -> View[Gate]:
+        """Return whether the run keeps rules; it shows itself in a notebook. See `gate`."""
+        return gate_view(gate_of(self.folder, rules))
+
     def __str__(self) -> str:
-        return "\n".join(verdict(self, self.tables()).lines)
+        return self.verdict().text
 
     def _repr_html_(self) -> str:
-        return results_html(self.tables())
+        tables = self.tables()
+        return run_html(verdict_of(self, tables), charts_of(self, tables), results_html(tables))
 
 
 def run(

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from changeproof.gating.judging import gate
-from changeproof.gating.writing import as_json, junit, words
+from changeproof.gating.writing import as_json, as_markdown, junit, words
 from command_line import call, call_anew
 from gated import OWN_METHOD, rows_of, write_gated
 
@@ -83,6 +83,21 @@ def test_json(gated: Path) -> None:
     decisive = content["rules"][1]["decisive"]
     assert (decisive["value"], decisive["low"], decisive["high"]) == (94.5, 93.0, 96.0)
     assert (decisive["dataset"], decisive["method"]) == ("loans", OWN_METHOD)
+
+
+def test_markdown(gated: Path) -> None:
+    found = gate(gated, gated.parent / "rules.toml")
+    first, _, *table, _, together, _, said = as_markdown(found, ["A | <b>"]).splitlines()
+    assert (
+        first == "### The gate is closed" and together == "3 rules: 1 pass, 1 fail, 1 not decided."
+    )
+    assert [line.split(" | ")[0] for line in table[2:]] == [
+        "| ✔ pass",
+        "| ? not decided",
+        "| ✘ fail",
+    ]
+    assert 'open &lt;&amp; "quoted"' in table[3] and said == r"A \| &lt;b&gt;"
+    assert "coverage of letters on diabetes is 80" in table[4]
 
 
 def test_the_command_ends_with_the_answer(gated: Path, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_it_comes_first_on_every_surface(audited: tuple[Results, str], tmp_path:
     told = json.loads(results.to_json())
     assert next(iter(told)) == "judged" and told["judged"] == words
     assert told["verdict"]["lines"][0] == words
-    assert unescape(results._repr_html_()).startswith(f"<p>{words}</p>")
+    assert unescape(results._repr_html_()).split("<p", 2)[1].endswith(f">{words}</p>\n")
     shown = CliRunner().invoke(app, ["show", str(results.folder)])
     assert shown.stdout.splitlines()[0] == words
     assert "Letters that a refit refuses" in shown.stdout

@@ -187,6 +187,9 @@ def gate(
     ],
     junit: Annotated[Path | None, ask("Also write JUnit XML.", "FILE")] = None,
     json: Annotated[Path | None, ask("Also write JSON.", "FILE")] = None,
+    markdown: Annotated[
+        Path | None, ask("Also write Markdown, with the verdict of the run.", "FILE")
+    ] = None,
     strict: Annotated[
         bool, ask("A rule that is not decided counts as broken.", flags="--strict")
     ] = False,
@@ -210,7 +213,7 @@ def gate(
     """
     from changeproof.files import write_whole
     from changeproof.gating.judging import gate as judge
-    from changeproof.gating.writing import as_json, words
+    from changeproof.gating.writing import as_json, as_markdown, words
     from changeproof.gating.writing import junit as as_junit
 
     found = judge(directory, rules)
@@ -219,6 +222,11 @@ def gate(
     for path, written in ((junit, as_junit), (json, as_json)):
         if path is not None:
             write_whole(path, written(found, strict=strict).encode())
+    if markdown is not None:
+        from changeproof.workflow import Results
+
+        said = Results(directory).verdict().found.lines
+        write_whole(markdown, as_markdown(found, said, strict=strict).encode())
     if not found.passed(strict=strict):
         raise typer.Exit(1)
 

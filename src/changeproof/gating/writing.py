@@ -1,29 +1,34 @@
-"""What a gate says: words, JUnit XML and JSON."""
+"""What a gate says: words, JUnit XML, Markdown and JSON."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 from changeproof.gating.judging import Answer, Gate, Judged, Outcome, people_words
 from changeproof.gating.rules import ANY, VALUE, Rule
+from changeproof.report.formats import markdown
 from changeproof.runs.results import ALL_FAMILIES
 
 SUITE = "changeproof gate"
+MARKS = {Answer.PASS: "✔", Answer.FAIL: "✘", Answer.NOT_DECIDED: "?"}
 
 
 def words(gate: Gate) -> list[str]:
     """Return a line for each rule, and one for all of them."""
     width = max(len(answer) for answer in Answer)
-    lines = [f"{each.answer:<{width}}  {each.title}: {_decisive(each)}" for each in gate.outcomes]
+    lines = [
+        f"{each.answer:<{width}}  {each.title}: {decisive_words(each)}" for each in gate.outcomes
+    ]
     counts = [f"{number} {answer}" for answer in Answer if (number := gate.count(answer))]
     rules = "1 rule" if len(gate.outcomes) == 1 else f"{len(gate.outcomes)} rules"
     return [*lines, f"{rules}: {', '.join(counts)}."]
 
 
-def _decisive(outcome: Outcome) -> str:
+def decisive_words(outcome: Outcome) -> str:
     """Say which number decided, with its interval and the limit."""
     one_dataset = len({each.number.dataset for each in outcome.judged}) == 1
     text = _number(outcome.rule, outcome.decisive, name_dataset=not one_dataset)
@@ -79,7 +84,7 @@ def junit(gate: Gate, *, strict: bool = False) -> str:
         named = {"name": outcome.title, "classname": f"changeproof.{gate.folder.name}"}
         case = ElementTree.SubElement(suite, "testcase", named)
         if tag:
-            details = {"message": f"{outcome.answer}: {_decisive(outcome)}"}
+            details = {"message": f"{outcome.answer}: {decisive_words(outcome)}"}
             details |= {"type": str(outcome.answer)} if tag == "failure" else {}
             ElementTree.SubElement(case, tag, details)
         lines = (f"{each.answer}: {_number(outcome.rule, each)}" for each in outcome.judged)
@@ -87,6 +92,28 @@ def junit(gate: Gate, *, strict: bool = False) -> str:
     ElementTree.indent(suites)
     text = ElementTree.tostring(suites, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def as_markdown(gate: Gate, verdict: Sequence[str] = (), *, strict: bool = False) -> str:
+    """Return the outcome as Markdown, such as for the summary of a job; then what a run found."""
+    passed = gate.passed(strict=strict)
+    rows = [
+        f"| {MARKS[each.answer]} {each.answer} | {markdown(each.title)} | "
+        f"{markdown(decisive_words(each))} |"
+        for each in gate.outcomes
+    ]
+    lines = [
+        f"### The gate is {'open' if passed else 'closed'}",
+        "",
+        "| answer | rule | what decided |",
+        "|---|---|---|",
+        *rows,
+        "",
+        words(gate)[-1],
+    ]
+    for sentence in verdict:
+        lines += ["", markdown(sentence)]
+    return "\n".join([*lines, ""])
 
 
 def as_json(gate: Gate, *, strict: bool = False) -> str:
@@ -104,7 +131,7 @@ def _as_dict(outcome: Outcome) -> dict[str, Any]:
     return {
         "name": outcome.title,
         "answer": str(outcome.answer),
-        "words": _decisive(outcome),
+        "words": decisive_words(outcome),
         "rule": outcome.rule.model_dump(mode="json", exclude_none=True),
         "decisive": _judged(outcome.decisive),
         "numbers": [_judged(each) for each in outcome.judged],
