@@ -175,8 +175,8 @@ def missing(text: str, printed: str) -> list[str]:
 
 
 def test_every_tutorial_is_tried() -> None:
-    # Tables of the first two are those of committed results (tests/benchmarks); blocks of the last two
-    # are files (tests/docs).
+    # Tables of the first two are those of committed results (tests/benchmarks); blocks of the
+    # last two are files (tests/docs).
     elsewhere = {"compared.md", "faithful.md", "glossary.md", "board.md", "own-method.md"}
     assert {path.name for path in DOCS.glob("*.md")} == set(EXPECTED) | elsewhere
 
