@@ -14,6 +14,28 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 DICE = "## From DiCE"
 # What the blocks of a page print, among other things.
 EXPECTED = {
+    "a-new-method.md": [
+        "All checks passed.",
+        "Stop when sure",
+        "stopping is recomputed.",
+        "Leaderboard: board/index.html",
+    ],
+    "from-python.md": [
+        "end_to_end_robustness_mean",
+        "to-the-mean",
+        "betarce(robustness=0.8)",
+        "parameter-perturbation    0.9",
+        "Name: held",
+    ],
+    "the-paper.md": ["All 22 judged numbers are within their tolerance or explained."],
+    "before-a-release.md": [
+        "Report: audit/report/index.html",
+        "30 letters, 30 of them with advice (by linear-robust), in letters",
+        "2 rules: 1 pass, 1 not decided.",
+        "sent on loans, under next:",
+        "nearest on loans, under next:",
+        "Complete.",
+    ],
     "beyond.md": [
         "Report: runs/beyond/report/index.html",
         "Measurement error",
@@ -129,9 +151,15 @@ EXPECTED = {
 
 
 def script(text: str) -> str:
-    """Turn a page into a Python script, with its commands as calls."""
+    """Turn a page into a Python script, with its commands as calls.
+
+    A block that starts with the name of a file is written into that file instead.
+    """
     lines = []
     for kind, block in re.findall(r"```(python|console)\n(.*?)```", text, flags=re.DOTALL):
+        if name := re.match(r"# (\w+\.py)\n", block):
+            lines.append(f"open({name[1]!r}, 'w').write({block!r})")
+            continue
         if kind == "python":
             lines.append(block)
             continue
@@ -139,10 +167,25 @@ def script(text: str) -> str:
     return "\n".join(lines)
 
 
+def missing(text: str, printed: str) -> list[str]:
+    """Return what a page says is printed, and was not, or not in this order.
+
+    Lines may be broken elsewhere, and `…` stands for what was left out.
+    """
+    rest, lost = " ".join(printed.split()), []
+    for block in re.findall(r"```text\n(.*?)```", text, flags=re.DOTALL):
+        for part in " ".join(block.split()).split("…"):
+            before, found, after = rest.partition(part.strip())
+            if part.strip() and not found:
+                lost.append(part.strip())
+            rest = after if found else before
+    return lost
+
+
 def test_every_tutorial_is_tried() -> None:
-    # Tables of the first are those of committed results (tests/benchmarks); blocks of the last two
-    # are files (tests/docs).
-    elsewhere = {"faithful.md", "glossary.md", "board.md", "own-method.md"}
+    # Tables of the first two are those of committed results (tests/benchmarks); blocks of the
+    # last two are files (tests/docs).
+    elsewhere = {"compared.md", "faithful.md", "glossary.md", "board.md", "own-method.md"}
     assert {path.name for path in DOCS.glob("*.md")} == set(EXPECTED) | elsewhere
 
 
@@ -160,6 +203,7 @@ def test_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for expected in EXPECTED[page]:
         assert expected in done.stdout, f"{expected!r} is not in:\n{done.stdout}"
+    assert not (lost := missing(text, done.stdout)), f"{lost} is not in:\n{done.stdout}"
 
 
 @pytest.mark.skipif(find_spec("dice_ml") is None, reason="dice-ml is not installed (extra: dice)")

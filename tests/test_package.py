@@ -96,7 +96,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 def test_the_paper_is_cited_alike() -> None:
     cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    shown = (ROOT / "docs" / "site" / "paper.md").read_text(encoding="utf-8")
+    shown = (ROOT / "docs" / "the-paper.md").read_text(encoding="utf-8")
     (title,) = re.findall(r"^  title: \"(.+)\"$", cited, flags=re.MULTILINE)
     (address,) = re.findall(r"^  url: (.+)$", cited, flags=re.MULTILINE)
     assert f"title  = {{{title}}}" in shown

@@ -43,7 +43,12 @@ def collect(source: Path, work: Path) -> None:
         for path in sorted(ROOT.glob(pattern)):
             target = source / path.relative_to(ROOT)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+            if path.parent.name == "docs" and path.suffix == ".md":
+                # The pages of `docs/site` are at the top here.
+                text = path.read_text(encoding="utf-8").replace("](site/", "](../")
+                target.write_text(text, encoding="utf-8")
+            else:
+                shutil.copyfile(path, target)
     draw(source / "pictures")
     write_reference(source / "reference")
     write_commands(source / "commands.md")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from changeproof.adapters.letters import INDEX
 
@@ -29,15 +29,19 @@ def main(letters: Path, folder: Path) -> None:
         chromium = shutil.which("chromium")
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for number, name in enumerate(pages, start=1):
-            page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
-            page.goto((letters / name).resolve().as_uri())
-            image = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("L")
-            path = folder / f"letter-{number}.png"
-            # Black, white and a few greys: a letter.
-            image.quantize(16).save(path, optimize=True)
-            print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
-            page.close()
+            keep_letter(browser, letters / name, folder / f"letter-{number}.png")
         browser.close()
+
+
+def keep_letter(browser: Browser, letter: Path, path: Path) -> None:
+    """Write a picture of a letter, as high as the letter."""
+    page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
+    page.goto(letter.resolve().as_uri())
+    image = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("L")
+    # Black, white and a few greys: a letter.
+    image.quantize(16).save(path, optimize=True)
+    print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
+    page.close()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draw the pictures of the README from the tables of the committed paper run.
+"""Draw the pictures of README and docs/the-paper.md from the tables of the committed paper run.
 
 Run `python tools/readme_pictures.py`: it reads `results/paper/*.csv` and writes
 `docs/robustness.png` and `docs/tradeoff.png`. The same tables give the same files. The first

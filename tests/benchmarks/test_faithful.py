@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from benchmarks.faithful import PROPLACE, SNS, ZeroToOne, outliers, torch_trained
-from benchmarks.faithful_page import PAGE, filled
 from benchmarks.rivals import tuned
 from changeproof import Context, Network, make_method
 from changeproof.methods import builtin_method_names
@@ -55,13 +54,3 @@ def test_settings_are_those_of_our_methods(known: object) -> None:
 def test_stated_settings_are_not_tuned(task: ZeroToOne) -> None:
     context = Context(task, Network.initialised(3, (4,), 1), 1)
     assert tuned("robx-balanced(quantile=0.0)", context).settings()["quantile"] == 0.0
-
-
-def test_the_page_shows_committed_results() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert filled(page) == page
-
-
-def test_a_page_without_a_place_for_a_table_is_refused() -> None:
-    with pytest.raises(SystemExit, match="expected one place for the table paper, found 0"):
-        filled("# Faithful by evidence")

@@ -1,4 +1,4 @@
-"""The pictures in the README are those of the committed tables."""
+"""The pictures of the paper's results are those of the committed tables."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def test_pictures_show_the_committed_tables() -> None:
     tool = module_from_spec(spec)
     spec.loader.exec_module(tool)
     pictures: dict[str, bytes] = tool.pictures(ROOT / "results" / "paper")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = re.findall(r"!\[.+?\]\((docs/\S+\.png)\)", readme)
-    drawn = [f"docs/{name}.png" for name in pictures]
+    page = (ROOT / "docs" / "the-paper.md").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[.+?\]\((\S+\.png)\)", page)
+    drawn = [f"{name}.png" for name in pictures]
     assert [path for path in shown if path in drawn] == drawn
     for name, picture in pictures.items():
         path = ROOT / "docs" / f"{name}.png"
