@@ -279,7 +279,7 @@ def plan_values(given: Given) -> dict[str, Any]:
 
 def data_of(data: Path, given: Given) -> tuple[Any, dict[str, Any]]:
     """Return a table with what it means, or what says it itself: a dataset file, embedded data."""
-    from changeproof.datasets.find import dataset_names
+    from changeproof.datasets import dataset_names
 
     used = [name for name in TABLE if name in given]
     embedded = str(data) in dataset_names() and not data.exists()
