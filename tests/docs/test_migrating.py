@@ -21,7 +21,9 @@ ATTRIBUTE = r"`(Explanation|Task|Actions|Results|Observer)\.(\w+)`"
 def rows_of(title: str) -> list[list[str]]:
     """Return the rows of the table under a title, without its head."""
     (part,) = re.findall(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
-    rows = [line.strip("|").split(" | ") for line in part.splitlines() if line.startswith("|")]
+    rows = [
+        re.split(r" *\| *", line.strip("|")) for line in part.splitlines() if line.startswith("|")
+    ]
     assert len(rows) > 3
     return rows[2:]
 
