@@ -53,7 +53,8 @@ QUICK := \
   datasets \
   evaluation/test_factuals.py evaluation/test_life.py evaluation/test_metrics.py \
   evaluation/test_uncertainty.py \
-  feasible \
+  feasible/test_actions.py feasible/test_crossings.py feasible/test_expressions.py \
+  feasible/test_feature.py feasible/test_search.py feasible/test_takes.py \
   fingerprints \
   gating/test_rules.py \
   letters/test_render.py \

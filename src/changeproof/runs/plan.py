@@ -339,8 +339,8 @@ class Plan(BaseModel):
     def _is_no_plan_of_before(cls, given: Any) -> Any:
         if isinstance(given, dict) and "realisable" in given:
             raise InputError(
-                "the key 'realisable' of version 0.2.0 is called 'feasible' now, and a run of 0.2.0 "
-                "has to be run again in another directory"
+                "the key 'realisable' of version 0.2.0 is called 'feasible' now; what 0.2.0 has "
+                "run has to be run again, in another directory"
             )
         return given
 
