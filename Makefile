@@ -48,12 +48,13 @@ QUICK := \
   certificates/test_bounds.py certificates/test_programme.py \
   changes/test_later_data.py changes/test_outputs.py changes/test_successors.py \
   checks/test_check.py \
-  commands/test_constraints.py commands/test_explaining.py commands/test_options.py \
-  commands/test_progress.py \
+  commands/test_constraints.py commands/test_explaining.py commands/test_help.py \
+  commands/test_options.py commands/test_progress.py \
   datasets \
   evaluation/test_factuals.py evaluation/test_life.py evaluation/test_metrics.py \
   evaluation/test_uncertainty.py \
-  feasible \
+  feasible/test_actions.py feasible/test_crossings.py feasible/test_expressions.py \
+  feasible/test_feature.py feasible/test_search.py feasible/test_takes.py \
   fingerprints \
   gating/test_rules.py \
   letters/test_render.py \

@@ -10,6 +10,7 @@ import sys
 import tarfile
 import tomllib
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,24 @@ def build(source: Path, kind: str, out: Path) -> Path:
     return built
 
 
+def check_contents(wheel: Path) -> None:
+    """Check that a wheel holds the files of the package, no others, and no path of this machine."""
+    package = Path(cp.__file__).parent
+    files = [path for path in package.rglob("*") if path.is_file()]
+    expected = {
+        path.relative_to(package.parent).as_posix()
+        for path in files
+        if "__pycache__" not in path.parts
+    }
+    assert {"changeproof/py.typed", "changeproof/__init__.pyi"} < expected
+    with zipfile.ZipFile(wheel) as archive:
+        information = f"changeproof-{cp.__version__}.dist-info/"
+        held = {name for name in archive.namelist() if not name.startswith(information)}
+        assert held == expected
+        places = [str(path).encode() for path in (ROOT, Path.home(), wheel.parent)]
+        assert not [name for name in held for place in places if place in archive.read(name)]
+
+
 def test_the_wheel_runs_in_an_environment_of_its_own(tmp_path: Path) -> None:
     pytest.importorskip("hatchling", reason="hatchling is not installed (extra: dev)")
     packed = build(ROOT, "sdist", tmp_path / "sdist")
@@ -58,6 +77,8 @@ def test_the_wheel_runs_in_an_environment_of_its_own(tmp_path: Path) -> None:
     (source,) = (tmp_path / "unpacked").iterdir()
     wheel = build(source, "wheel", tmp_path / "wheel")
     assert wheel.name == f"changeproof-{cp.__version__}-py3-none-any.whl"
+
+    check_contents(wheel)
 
     # An empty environment that gets the wheel and, for what it needs, looks at this one's packages.
     venv.create(tmp_path / "env", with_pip=False, symlinks=True)

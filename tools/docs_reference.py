@@ -12,6 +12,7 @@ import typer
 
 import changeproof as cp
 from changeproof import cli
+from changeproof.commands.console import broken_example, examples_and_text
 
 # The public names by the room that they are from, in the order of the pages.
 ROOMS = {
@@ -81,7 +82,8 @@ def write_reference(folder: Path) -> None:
 def write_commands(path: Path) -> None:
     """Write a page with all commands and their options."""
     main = typer.main.get_command(cli.app)
-    text = ["# Command line\n", f"{main.help}\n"]
+    examples, words = examples_and_text(main.help or "")
+    text = ["# Command line\n", *_called(examples), f"{words}\n"]
     for name, command in getattr(main, "commands", {}).items():
         inner = getattr(command, "commands", None)
         several = {name: command} if inner is None else {f"{name} {n}": c for n, c in inner.items()}
@@ -93,11 +95,7 @@ def _command(name: str, command: Any) -> str:
     """Return the section of one command."""
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     usage = " ".join(["changeproof", name, *(p.name.upper() for p in arguments), "[OPTIONS]"])
-    told = []
-    for paragraph in inspect.cleandoc(command.help or "").replace("\b", "").split("\n\n"):
-        paragraph = paragraph.strip()
-        shown = paragraph.startswith("changeproof ")
-        told.append(f"```console\n{paragraph}\n```" if shown else _escaped(paragraph))
+    examples, words = examples_and_text(command.help or "")
     lines = ["| | |", "|---|---|"]
     for each in command.params:
         if getattr(each, "hidden", False) or each.name == "help":
@@ -106,7 +104,13 @@ def _command(name: str, command: Any) -> str:
         value = getattr(each, "metavar", None) if each not in arguments else None
         called = f"`{called} {value}`" if value else f"`{called}`"
         lines.append(f"| {called} | {_cell(_told(each))} |")
-    return "\n\n".join([f"## {name}", f"```console\n{usage}\n```", *told, "\n".join(lines), ""])
+    shown = [f"```console\n{usage}\n```", *_called(examples), _escaped(words)]
+    return "\n\n".join([f"## {name}", *shown, "\n".join(lines), ""])
+
+
+def _called(examples: list[str]) -> list[str]:
+    """Return calls as blocks to copy."""
+    return ["```console\n" + "\n".join(broken_example(each, 88)) + "\n```\n" for each in examples]
 
 
 def _told(parameter: Any) -> str:

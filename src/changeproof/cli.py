@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NoReturn, TextIO
 
@@ -12,43 +13,74 @@ import typer
 
 from changeproof import __version__
 from changeproof.commands import auditing, board, leaderboard, reading, running
-from changeproof.commands.console import Command
+from changeproof.commands.console import Command, Group
 from changeproof.errors import InputError, as_options, visible
 from changeproof.workers.interpreter import SAFE_PATH, collect_garbage_rarely
 
 INTERRUPTED = 130
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
+Commands = dict[str, Callable[..., None]]
+USE = "Use, with your own data and model"
+RESEARCH = "Research, with methods and the benchmark"
+
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Will this counterfactual still hold after the model changes? Every method explains the "
-    "same model once. Those explanations are then tested on the same changed models: the paper's "
-    "eight families of change, 25 models each, and more families by name.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="""Will this counterfactual still hold after the model changes?
+
+    Every method gives its advice once, on the same model. That advice is then tested, unchanged,
+    on the same changed models: the paper's eight families of change, 25 models each, and more
+    families by name.
+
+    changeproof audit --data german-credit --out audit
+
+    changeproof explain --from audit --row 17
+
+    changeproof letters audit --out letters
+
+    changeproof run --preset quick
+    """,
 )
-diagnose = typer.Typer(no_args_is_help=True, help="Run a diagnostic of the paper's appendix.")
+diagnose = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="""Run a diagnostic of the paper's appendix.
+
+    changeproof diagnose apds-radius --datasets diabetes --factuals 5
+    """,
+)
 
 # In the order in which --help lists them.
-app.command(cls=Command)(running.run)
-app.command(cls=Command)(auditing.audit)
-app.command(cls=Command)(auditing.explain)
-app.command("suggest-rules", cls=Command)(auditing.suggest_rules)
-app.command(cls=Command)(auditing.letters)
-app.command(cls=Command)(running.status)
-app.command(cls=Command)(reading.report)
-app.command(cls=Command)(reading.show)
-app.command(cls=Command)(reading.compare)
-app.command("compare-runs", cls=Command)(reading.compare_runs)
-app.command(cls=Command)(reading.gate)
-app.command(cls=Command)(board.submit)
-app.command(cls=Command)(board.verify)
-app.command(cls=Command)(board.contest)
-app.command(cls=Command)(leaderboard.leaderboard)
-app.command("list", cls=Command)(reading.list_names)
-app.command(cls=Command)(reading.check)
-app.add_typer(diagnose, name="diagnose")
+USED: Commands = {
+    "audit": auditing.audit,
+    "explain": auditing.explain,
+    "letters": auditing.letters,
+    "gate": reading.gate,
+    "report": reading.report,
+    "show": reading.show,
+    "status": running.status,
+    "compare-runs": reading.compare_runs,
+    "suggest-rules": auditing.suggest_rules,
+}
+RESEARCHED: Commands = {
+    "run": running.run,
+    "compare": reading.compare,
+    "check": reading.check,
+    "submit": board.submit,
+    "verify": board.verify,
+    "contest": board.contest,
+    "leaderboard": leaderboard.leaderboard,
+    "list": reading.list_names,
+}
+for panel, commands in ((USE, USED), (RESEARCH, RESEARCHED)):
+    for name, function in commands.items():
+        app.command(name, cls=Command, rich_help_panel=panel)(function)
+app.add_typer(diagnose, name="diagnose", rich_help_panel=RESEARCH)
 diagnose.command("apds-radius", cls=Command)(running.diagnose_apds_radius)
 
 

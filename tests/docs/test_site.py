@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -15,6 +16,8 @@ import changeproof as cp
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = ("http:", "https:", "mailto:", "data:", "javascript:")
+# What no reader of a signature is to see: private names, internals, what is no code.
+ODD = re.compile(r"\b_[a-zA-Z]|[~<]|changeproof\.[a-z_]+\.|Annotated|settings: Any|model_config")
 
 
 class Page(HTMLParser):
@@ -24,6 +27,8 @@ class Page(HTMLParser):
         super().__init__()
         self.links: list[str] = []
         self.anchors: set[str] = set()
+        self.signatures: list[str] = []
+        self.in_signature = False
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -31,6 +36,16 @@ class Page(HTMLParser):
         self.links += [given[name] for name in ("href", "src") if name in given]
         if "id" in given:
             self.anchors.add(given["id"])
+        if tag == "dt" and "sig" in given.get("class", "").split():
+            self.signatures.append("")
+            self.in_signature = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_signature &= tag != "dt"
+
+    def handle_data(self, data: str) -> None:
+        if self.in_signature:
+            self.signatures[-1] += data
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +82,17 @@ def test_the_site_is_whole(site: Path) -> None:
 
     told = {path.name for path in (ROOT / "docs").glob("*.md")}
     assert told == {f"{path.stem}.md" for path in pages if path.parts[0] == "docs"}
-    documented = set().union(
-        *(p.anchors for path, p in pages.items() if path.parts[0] == "reference")
-    )
+    reference = [page for path, page in pages.items() if path.parts[0] == "reference"]
+    documented = set().union(*(page.anchors for page in reference))
     assert {f"changeproof.{name}" for name in cp.__all__ if name != "__version__"} <= documented
+    signatures = [
+        s for path, p in pages.items() if path.parts[0] == "reference" for s in p.signatures
+    ]
+    assert len(signatures) > len(cp.__all__)
+    odd = re.compile(
+        r"\b_[a-zA-Z]|[~<]|changeproof\.[a-z_]+\.|Annotated|settings: Any|model_config"
+    )
+    assert not [each for each in signatures if odd.search(each)]
     commands = (site / "commands.html").read_text(encoding="utf-8")
     assert "--unpickle-and-run-its-code" in commands.replace("</span>", "").replace(
         '<span class="pre">', ""

@@ -181,7 +181,7 @@ def test_following_and_doing_undo_each_other() -> None:
 METHODS = [cp.KDTree, cp.Wachter, cp.RobXBalanced, cp.RNCE]
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**6), st.sampled_from(METHODS))
 def test_no_answer_breaks_a_rule(seed: int, method: type[cp.Method]) -> None:
     _, _, broken = contradictions(random_table(seed), method, seed)
@@ -190,7 +190,7 @@ def test_no_answer_breaks_a_rule(seed: int, method: type[cp.Method]) -> None:
 
 def test_most_people_get_an_answer_with_rules_of_all_kinds() -> None:
     counts = np.array(
-        [contradictions(random_table(seed), cp.KDTree, seed)[:2] for seed in range(6)]
+        [contradictions(random_table(seed), cp.KDTree, seed)[:2] for seed in range(4)]
     )
     assert counts[:, 1].sum() >= 0.9 * counts[:, 0].sum()
 

@@ -98,7 +98,7 @@ def test_a_print_that_does_not_wait_has_every_section_and_chart(
         [*command, f"--print-to-pdf={paper}", written.resolve().as_uri()],
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=300,
     )
     content = paper.read_bytes()
     printed = bookmarks(content)

@@ -107,6 +107,7 @@ def test_plan_files(tmp_path: Path) -> None:
     [
         ('datasets = "diabetes"', r"mine\.toml: datasets: .*got 'diabetes'"),
         ("seeds = [1]", r"mine\.toml: unknown key 'seeds'"),
+        ("realisable = true", r"mine\.toml: the key 'realisable' of .* is called 'feasible' now"),
         ("factuals = '3'", r"mine\.toml: factuals: .* integer; got '3'"),
         ("factuals = ", r"mine\.toml is not valid TOML"),
     ],

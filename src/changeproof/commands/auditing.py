@@ -51,10 +51,11 @@ def audit(
 ) -> None:
     """Test counterfactual explanations on your own data and model.
 
-    Your model is trained, and each method tells the people whom it rejects what they
-    could change. Then the model is changed in many ways, and every explanation is
-    tested on every changed model. Methods and families of change that do not fit
-    your model are left out, with the reason.
+    A fitted model is judged as it is; what is not fitted is trained here first. Each
+    method tells the people whom the model rejects what they could change. Then the
+    model is changed in many ways, and every explanation is tested on every changed
+    model. Methods and families of change that do not fit your model are left out, with
+    the reason.
 
     --counterfactuals also tests explanations from another tool, on the people in its
     table. --successor tests letters that were sent on the model that came next: which

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -18,9 +20,36 @@ from changeproof.errors import InputError, as_options, visible
 OUTPUT, ERROR = 1, 2
 # Stands for a hyphen while lines are filled.
 UNBROKEN = "\x00"
+# How a paragraph of a help text begins that is an example.
+PROGRAM = "changeproof "
 
 
-class Command(typer.core.TyperCommand):
+class Help:
+    """How --help is laid out: usage, examples, text, and lists in which no word is broken."""
+
+    help: str | None
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples first, as lines to copy; then what the text says."""
+        examples, text = examples_and_text(self.help or "")
+        if examples:
+            with formatter.section("Examples" if len(examples) > 1 else "Example"):
+                for each in examples:
+                    lines = broken_example(each, formatter.width - formatter.current_indent)
+                    formatter.write(
+                        "".join(f"{'':>{formatter.current_indent}}{x}\n" for x in lines)
+                    )
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(_unbroken(text))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help; no line ends at a hyphen, which would break names and options."""
+        super().format_help(ctx, formatter)  # type: ignore[misc]
+        formatter.buffer[:] = ["".join(formatter.buffer).replace(UNBROKEN, "-")]
+
+
+class Command(Help, typer.core.TyperCommand):
     """A command whose help has options by panel, and that refuses an empty path."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -33,15 +62,8 @@ class Command(typer.core.TyperCommand):
                 raise InputError(f"{name} is empty; expected a path")
         return left
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help; no line ends at a hyphen, which would break names and options."""
-        text, self.help = self.help, _unbroken(self.help or "")
-        super().format_help(ctx, formatter)
-        self.help = text
-        formatter.buffer[:] = ["".join(formatter.buffer).replace(UNBROKEN, "-")]
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """List arguments, then the options of every panel, each as wide as the terminal."""
+        """List arguments, then the options of every panel."""
         panels: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *PANELS)}
         for each in self.get_params(ctx):
             if record := each.get_help_record(ctx):
@@ -49,11 +71,57 @@ class Command(typer.core.TyperCommand):
                 panel = getattr(each, "rich_help_panel", None) or "Options"
                 if each.param_type_name == "argument":
                     name, panel = each.metavar or each.name.upper(), "Arguments"
-                panels.setdefault(panel, []).append((name, _unbroken(text)))
+                panels.setdefault(panel, []).append((name, text))
         for name, records in panels.items():
-            if records:
-                with formatter.section(name):
-                    formatter.write_dl(records)
+            _write_list(formatter, name, records)
+
+
+class Group(Help, typer.core.TyperGroup):
+    """Several commands, listed by panel with the first sentence of their help."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """List the commands, then the options."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.commands[name]
+            _, text = examples_and_text(command.help or "")
+            panel = getattr(command, "rich_help_panel", None) or "Commands"
+            panels.setdefault(panel, []).append((name, text.partition("\n\n")[0]))
+        for panel, records in panels.items():
+            _write_list(formatter, panel, records)
+        options = [each.get_help_record(ctx) for each in self.get_params(ctx)]
+        _write_list(formatter, "Options", [each for each in options if each])
+
+
+def _write_list(formatter: Any, title: str, records: list[tuple[str, str]]) -> None:
+    """Write names and what they mean, in two columns if the longest word leaves room for both."""
+    if not records:
+        return
+    longest = max(len(word) for _, text in records for word in text.split())
+    with formatter.section(title):
+        room = formatter.width - formatter.current_indent - 2 - longest
+        records = [(name, _unbroken(text)) for name, text in records]
+        formatter.write_dl(records, col_max=max(min(30, room), 2))
+
+
+def examples_and_text(text: str) -> tuple[list[str], str]:
+    """Return the paragraphs of a help text that are calls of changeproof, and the others."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    examples = [" ".join(each.split()) for each in paragraphs if each.startswith(PROGRAM)]
+    return examples, "\n\n".join(each for each in paragraphs if not each.startswith(PROGRAM))
+
+
+def broken_example(example: str, width: int) -> list[str]:
+    """Return a call as lines that a shell reads as one; an option stays with its value."""
+    parts = re.findall(r"--\S+(?: (?!--)(?:\"[^\"]*\"|\S)+)?|(?:\"[^\"]*\"|\S)+", example)
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(f"{lines[-1]} {part} \\") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines[-1] += " \\"
+            lines.append(f"    {part}")
+    return lines
 
 
 def _unbroken(text: str) -> str:

@@ -151,6 +151,8 @@ def diagnose_apds_radius(
     Networks that predict nearly the same can have very different parameters. With
     a radius that covers such differences, AP-Delta-S finds no counterfactual. The
     table shows this radius beside the calibrated one.
+
+    changeproof diagnose apds-radius --datasets diabetes --factuals 5
     """
     from changeproof.files import check_can_write, write_whole
     from changeproof.paper.diagnosis import diagnose_apds_radius

@@ -334,6 +334,16 @@ class Plan(BaseModel):
 
         return str(Threshold.of(given))
 
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_plan_of_before(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "realisable" in given:
+            raise InputError(
+                "the key 'realisable' of version 0.2.0 is called 'feasible' now; what 0.2.0 has "
+                "run has to be run again, in another directory"
+            )
+        return given
+
     @model_validator(mode="after")
     def _asks_something(self) -> Self:
         if not self.families and not self.successors:
