@@ -1,8 +1,8 @@
 """Take the pictures of an audit in the docs, in Debian's Chromium without a window.
 
-Run `python tools/release_pictures.py AUDIT LETTER`: the run directory and one letter (HTML) that the
-commands of `docs/before-a-release.md` write. It writes `docs/audit.png`, the top of the page, and
-`docs/audit-letter.png`, the whole letter.
+Run `python tools/release_pictures.py AUDIT LETTER`: the run directory and one letter (HTML) that
+the commands of `docs/before-a-release.md` write. It writes `docs/audit.png`, the top of the page,
+and `docs/audit-letter.png`, the whole letter.
 """
 
 from __future__ import annotations
