@@ -14,8 +14,6 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from changeproof import Results
 
 DATA: dict[str, Any] = {"target": "outcome", "favourable": "paid"}
-# What an audit of own data also looks for: it asks the model much, and few tests are about it.
-LITTLE: dict[str, Any] = {"reasons": False, "imprecise": False}
 NUMBERS, TEXTS = ["income", "debt", "age"], ["home", "state"]
 COLUMNS = [*NUMBERS, *TEXTS, "employed", "applied"]
 

@@ -17,10 +17,9 @@ import changeproof as cp
 from changeproof import InputError, own_task
 from changeproof.models.find import is_fitted, load_model
 from changeproof.models.shipped import ShippedModel
-from models_people_have import COLUMNS, DATA, LITTLE, check_on_the_model, pipeline, table
+from models_people_have import COLUMNS, DATA, check_on_the_model, pipeline, table
 
-ASKED: dict[str, Any] = {"methods": ["kdtree"], "families": ["bootstrap(replicates=2)"]}
-SMALL = ASKED | LITTLE
+SMALL: dict[str, Any] = {"methods": ["kdtree"], "families": ["bootstrap(replicates=2)"]}
 CLASSIFIERS = {
     "logistic regression": lambda: pipeline(LogisticRegression(max_iter=2000)),
     "random forest": lambda: pipeline(RandomForestClassifier(30, random_state=0)),
@@ -103,7 +102,7 @@ def test_a_model_that_cannot_be_fitted_again_may_be_given_a_learner() -> None:
     given = {**DATA, "drop": ["zip"], "factuals": 10}
     with pytest.raises(InputError, match="score is used as it is and cannot be fitted again"):
         cp.evaluate(frame, score, **SMALL, **given)
-    results = cp.evaluate(frame, score, **ASKED, refit="sklearn:LogisticRegression", **given)
+    results = cp.evaluate(frame, score, **SMALL, refit="sklearn:LogisticRegression", **given)
     assert set(results.table("family_results")["family"]) == {*SMALL["families"]}
     assert check_on_the_model(results, frame, lambda rows: score(rows) >= 0.5, [True])
     with pytest.raises(InputError, match="refit 'mlp' is for a fitted model; mlp is trained here"):

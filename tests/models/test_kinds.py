@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 import changeproof as cp
 from changeproof.models.find import load_model
-from models_people_have import COLUMNS, DATA, LITTLE, check_on_the_model, pipeline, table
+from models_people_have import COLUMNS, DATA, check_on_the_model, pipeline, table
 from serving import probabilities, served
 
 BOOSTED = ["income", "debt", "age", "home", "state", "employed"]
@@ -190,7 +190,6 @@ def test_the_model_itself_rejects_who_asks_and_accepts_what_is_valid(
             given.families,
             factuals=15,
             jobs=1,
-            **LITTLE,
             **DATA,
         )
         checked = check_on_the_model(results, frame, given.accepts, [True])

@@ -24,7 +24,6 @@ from changeproof.models.find import find_shipped, shipped_learner
 from changeproof.models.mlflow import PyfuncModel
 from changeproof.runs import execute
 from command_line import call
-from models_people_have import LITTLE
 
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
@@ -189,7 +188,6 @@ def test_what_only_mlflow_can_ask_is_asked_in_worker_processes(
             threshold=560,
             jobs=jobs,
             out=tmp_path / str(jobs),
-            **LITTLE,
             **shipped.DATA,
         ).table("people")
         for jobs in (1, 2)

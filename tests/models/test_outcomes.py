@@ -38,7 +38,7 @@ from changeproof.models.outcomes import takes_the_likeliest
 from changeproof.models.recipes import own_labels
 from changeproof.models.shipped import BASE_SEED
 from changeproof.networks.training import TrainingRecipe
-from models_people_have import LITTLE, check_on_the_model, table
+from models_people_have import check_on_the_model, table
 
 SMALL: dict[str, Any] = {
     "methods": ["kdtree"],
@@ -47,7 +47,6 @@ SMALL: dict[str, Any] = {
         "label-update(replicates=1)",
         "followed-advice(replicates=1, updates=1)",
     ],
-    **LITTLE,
 }
 SCORES = ["income", "debt", "age"]
 COLUMNS = [*SCORES, "home", "employed"]

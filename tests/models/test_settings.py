@@ -32,13 +32,12 @@ from changeproof.models.estimator import EstimatorLearner
 from changeproof.models.find import as_shipped, find_learner, load_model, shipped_learner
 from changeproof.models.settings import THREADS, model_digest
 from changeproof.networks.training import TrainingRecipe
-from models_people_have import DATA, LITTLE, check_on_the_model
+from models_people_have import DATA, check_on_the_model
 
 SMALL: dict[str, Any] = {
     "methods": ["kdtree", "wachter"],
     "families": ["bootstrap(replicates=2)", "training-configuration(replicates=1)"],
     "factuals": 15,
-    **LITTLE,
 }
 SEED = 2026
 
@@ -309,8 +308,7 @@ def test_a_thousand_values_are_no_hindrance(library: str) -> None:
     towns = np.array([f"town {number}" for number in range(1000)])
     drawn = np.random.default_rng(2).permutation(np.resize(towns, len(frame)))
     frame["state"] = drawn
-    given: dict[str, Any] = {"methods": ["kdtree"], "families": ["bootstrap(replicates=1)"]}
-    given |= {"factuals": 8, **LITTLE}
+    given = {"methods": ["kdtree"], "families": ["bootstrap(replicates=1)"], "factuals": 8}
     model = fitted(library, frame)
 
     def predict(rows: pd.DataFrame) -> Any:

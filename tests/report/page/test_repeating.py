@@ -29,8 +29,6 @@ def test_the_plan_of_own_data_runs_in_another_directory(tmp_path: Path) -> None:
         out=tmp_path / "run",
         jobs=1,
         publish=False,
-        reasons=False,
-        imprecise=False,
     )
     told = provenance(results)
     assert told["beside"] and 'datasets = [\n    "data/data.task.parquet",\n]' in told["plan"]
