@@ -111,7 +111,7 @@ def verdict_html(found: Verdict) -> str:
         bold = f"<b>{escape(each.headline)}</b>"
         _, _, rest = each.sentence.partition(each.headline)
         findings.append(f'<p style="{NEAR}">{bold}{escape(rest)}</p>')
-    about = [paragraph(words, SMALL) for words in (found.base, found.simulated)]
+    about = [paragraph(words, SMALL) for words in (found.about, found.simulated)]
     return "\n".join([*judged, *notes, *findings, *about, paragraph(found.not_simulated, SMALL)])
 
 
