@@ -17,7 +17,7 @@ from letter_pictures import keep_letter
 from page_pictures import keep, opened
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-# As high as the verdict and the ranking below it.
+# As high as the verdict and what the first person is told below it.
 WINDOW = (1290, 1400)
 
 

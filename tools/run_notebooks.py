@@ -2,8 +2,9 @@
 
 python tools/run_notebooks.py [NOTEBOOK …]
 
-Each is run in an empty folder by a kernel of its own, and kept without anything that only this
-machine would have: no times, no paths, no names of environments.
+Each is run in an empty folder by a kernel of its own, and kept without what only this machine
+would have: no paths, no names of environments, not when a cell was run. How long methods took is
+kept as it was measured.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import Generic, NamedTuple, TypeVar
 
@@ -72,16 +72,18 @@ class View(Generic[T]):
         What is shown, as an object.
     text
         The same in words.
+    write
+        What makes HTML of the object.
     """
 
     found: T
     text: str
-    _write: Callable[[T], str] = field(repr=False)
+    write: Callable[[T], str]
 
     @property
     def html(self) -> str:
         """The same as HTML, which needs no other file."""
-        return f'<div class="changeproof" style="{FRAME}">{self._write(self.found)}</div>'
+        return f'<div class="changeproof" style="{FRAME}">{self.write(self.found)}</div>'
 
     def __repr__(self) -> str:
         return self.text
@@ -111,7 +113,7 @@ def verdict_html(found: Verdict) -> str:
         bold = f"<b>{escape(each.headline)}</b>"
         _, _, rest = each.sentence.partition(each.headline)
         findings.append(f'<p style="{NEAR}">{bold}{escape(rest)}</p>')
-    about = [paragraph(words, SMALL) for words in (found.base, found.simulated)]
+    about = [paragraph(words, SMALL) for words in (found.about, found.simulated)]
     return "\n".join([*judged, *notes, *findings, *about, paragraph(found.not_simulated, SMALL)])
 
 

@@ -107,8 +107,12 @@ class Verdict(NamedTuple):
     def after(self) -> list[str]:
         """Every sentence after the first, which model was judged."""
         found = [each.sentence for each in self.findings]
-        base = f"{self.data} {self.base}".lstrip()
-        return [*self.notes, *found, base, self.simulated, self.not_simulated]
+        return [*self.notes, *found, self.about, self.simulated, self.not_simulated]
+
+    @property
+    def about(self) -> str:
+        """What the data of an audit are, and how good the models are."""
+        return f"{self.data} {self.base}".lstrip()
 
     def as_dict(self) -> dict[str, Any]:
         return {**self._asdict(), "findings": [each._asdict() for each in self.findings]}
