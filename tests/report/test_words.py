@@ -27,7 +27,7 @@ def test_sentence_in_plain_words() -> None:
     )
     assert text == (
         "After retraining on a bootstrap sample of the training rows, 97.2 % of the CFEs by RNCE "
-        "still hold (95 % interval over base models: 96.2 to 98.2). They ask people to move 1.9 "
+        "still hold (95 % interval over base models: 96.2 to 98.2). They ask people to move 1.91 "
         "typical deviations per feature."
     )
 
