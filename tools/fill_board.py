@@ -2,9 +2,9 @@
 
     python tools/fill_board.py --store DIR [ENTRY ...] [--tracks published feasible ...]
 
-An entry is asked on all of the given tracks whose models offer what its method needs. What was
-computed before is in the store, so entries and tracks can be added later; an entry keeps the tracks
-that it has. Entries and records go to DIR, as for any keeper of a board.
+An entry is asked on all of the given tracks whose models offer what its method needs, and keeps the
+tracks that it has. Entries and records are in results/board, as for any keeper of a board; DIR
+keeps what was computed, so that entries and tracks can be added later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import board_readme  # beside this file
+import board_pages  # beside this file
 from changeproof.board.entry import ENTRY, read_entry
 from changeproof.board.leaderboard import leaderboard
 from changeproof.board.publishing import write_board
@@ -24,7 +24,6 @@ from changeproof.board.submit import asking, submit
 from changeproof.board.tracks import TRACKS, VERSION, Track, find_track
 from changeproof.board.verify import judge_together, verify
 from changeproof.errors import InputError
-from changeproof.files import write_whole
 from changeproof.runs.resolve import NothingFitsError
 
 HERE = Path(__file__).parent
@@ -82,8 +81,8 @@ def main() -> None:
     parser.add_argument("--store", type=Path, required=True, help="where everything is kept")
     parser.add_argument("--jobs", type=int, help="worker processes")
     given = parser.parse_args()
-    setting = Setting(store=given.store / "runs", jobs=given.jobs)
-    entries, records = given.store / "entries", given.store / "records"
+    setting = Setting(store=given.store, jobs=given.jobs)
+    entries, records = BOARD / "entries", BOARD / "records"
     failed = {}
     for name in given.entries:
         try:
@@ -104,9 +103,7 @@ def main() -> None:
             print(f"{name}: {state}", flush=True)
     board = leaderboard(entries, records, VERSION)
     print(write_board(board, BOARD))
-    for folder in sorted(entries.iterdir()):
-        write_whole(BOARD / "entries" / f"{folder.name}.toml", (folder / ENTRY).read_bytes(), BOARD)
-    board_readme.main()
+    board_pages.main()
     if failed:
         raise SystemExit(f"{len(failed)} entries failed: {', '.join(failed)}")
 

@@ -208,6 +208,21 @@ def refuse(forged: Path, words: str, store: Path) -> None:
     assert not (forged.parent.parent / "records").exists()
 
 
+def given_up(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        row["counterfactual"], row["outcome"] = None, "too far away"
+
+
+def test_an_entry_may_have_an_answer_for_nobody(entry: Path, store: Path, tmp_path: Path) -> None:
+    silent = copied(entry, tmp_path)
+    say_otherwise(silent, claims={})
+    answer_otherwise(silent, given_up)
+    found = verified(silent, setting=setting(store))
+    scores = found.record.table().query("family == 'all'").set_index("metric")["value"]
+    assert scores["coverage"] == 0.0 and scores["end_to_end"] == 0.0
+    assert scores[["robustness", "distance"]].isna().all()
+
+
 def test_the_factual_is_no_answer(entry: Path, store: Path, tmp_path: Path) -> None:
     task, row = cp.load_task("diabetes"), pq.read_table(entry / "answers.parquet")["row_id"][0]
     own = task.standardise(task.frame.loc[[row.as_py()]])[0].tolist()

@@ -198,7 +198,8 @@ class HandedIn(Method):
         reasons = np.where(told.found, "", told.outcomes)[places].tolist()
         rows = np.full_like(factuals.rows, np.nan)
         found = told.found[places]
-        rows[found] = told.rows[places[found]]
+        if found.any():  # where nobody has an answer, nothing says how wide answers are
+            rows[found] = told.rows[places[found]]
         certified = told.certified
         extra = {} if certified is None else {CERTIFIED: certified[places]}
         return Candidates(rows, [reason or NOT_FOUND for reason in reasons], extra)

@@ -1,6 +1,6 @@
 """Write results/board/README.md from the leaderboard.json beside it.
 
-python tools/board_readme.py
+python tools/board_pages.py
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from changeproof.board.page import data_name, fixed, seconds
+from changeproof.board.page import data_name, fixed, page_of, seconds
+from changeproof.board.publishing import JSON, PAGE
 
 BOARD = Path(__file__).parent.parent / "results" / "board"
 HEAD = """# The leaderboard
 
 Benchmark version {version}: {entries} entries, every number computed again from their answers.
 Open [index.html](index.html) for intervals, families side by side, pictures, filters and a card per
-method. `leaderboard.json` and `leaderboard.parquet` have the same numbers (CC0); `entries/` says
-what each entry is. How to hand in a method, verify one or break one:
-[docs/board.md](../../docs/board.md).
+method. `leaderboard.json` and `leaderboard.parquet` have the same numbers (CC0). `entries/` has
+what was handed in, answers included, and `records/` what was computed from them. How to hand in a
+method, verify one or break one: [docs/board.md](../../docs/board.md).
 
 - *held*: share of all people who ask whose advice the changed models accept, in percent (end to
   end).
@@ -67,7 +68,8 @@ def _line(result: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    document = json.loads((BOARD / "leaderboard.json").read_bytes())
+    document = json.loads((BOARD / JSON).read_bytes())
+    (BOARD / PAGE).write_bytes(page_of(document))
     (BOARD / "README.md").write_text(readme_of(document), encoding="utf-8")
 
 
