@@ -16,7 +16,7 @@ NUMBERS = {2: "twice", 3: "three", 4: "four"}
 TEXT = README.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 # What each block prints, among other things.
-EXPECTED = [["end_to_end_robustness_mean", "to-the-mean", "betarce"]]
+EXPECTED = [["end_to_end_robustness_mean", "to-the-mean", "robx-balanced"]]
 
 
 def test_every_block_is_tried() -> None:
