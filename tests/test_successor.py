@@ -340,6 +340,7 @@ def test_the_page_shows_letters_and_all_its_charts(results: Results) -> None:
         section.get_by_label("Letters and successor").select_option(index=2)
         assert "known by its scores of the letters only" in section.inner_text()
         assert section.get_by_role("heading", name="Renewals").count() == 0
+        page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
         for figure in page.locator("figure").all():
             figure.scroll_into_view_if_needed()
         page.wait_for_function("page.waiting.size === 0 && page.unpacked.size > 0")

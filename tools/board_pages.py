@@ -10,17 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from changeproof.board.page import data_name, fixed, page_of, seconds
+from changeproof.board.page import fixed, model_name, page_of, seconds
 from changeproof.board.publishing import JSON, PAGE
+from changeproof.tables.names import dataset_name
 
 BOARD = Path(__file__).parent.parent / "results" / "board"
 HEAD = """# The leaderboard
 
 Benchmark version {version}: {entries} entries, every number computed again from their answers.
-Open [index.html](index.html) for intervals, families side by side, pictures, filters and a card per
-method. `leaderboard.json` and `leaderboard.parquet` have the same numbers (CC0). `entries/` has
-what was handed in, answers included, and `records/` what was computed from them. How to hand in a
-method, verify one or break one: [docs/board.md](../../docs/board.md).
+Open `index.html` beside this file for intervals, families side by side, pictures, filters and a
+card per method. `leaderboard.json` and `leaderboard.parquet` have the same numbers (CC0).
+`entries/` has what was handed in, answers included, and `records/` what was computed from them. How
+to hand in a method, verify one or break one: [docs/board.md](../../docs/board.md).
 
 - *held*: share of all people who ask whose advice the changed models accept, in percent (end to
   end).
@@ -40,10 +41,11 @@ def readme_of(document: Mapping[str, Any]) -> str:
     entries = {each["name"]: each for each in document["entries"]}
     parts = [HEAD.format(version=document["benchmark"], entries=len(entries))]
     for track in document["tracks"]:
-        data = ", ".join(data_name(cell) for cell in track["data"])
+        data = ", ".join(dict.fromkeys(dataset_name(cell["dataset"]) for cell in track["data"]))
+        models = ", ".join(dict.fromkeys(model_name(cell["model"]) for cell in track["data"]))
         parts.append(
             f"\n## {track['title']}\n\n{track['words']}\n\n"
-            f"{data}; {track['answers']:,} answers each.\n"
+            f"{data}, with {models}; {track['answers']:,} answers each.\n"
         )
         parts.append("\n| " + " | ".join(COLUMNS) + " |\n|---|---|" + "---:|" * 7 + "\n")
         for result in document["results"]:

@@ -130,7 +130,12 @@ def data_name(cell: Mapping[str, Any]) -> str:
     """Return what a dataset is called, with the kind of model where it is no network."""
     name = dataset_name(cell["dataset"])
     model = str(cell["model"])
-    return name if model in MODELS else f"{name}, {model.rpartition(':')[2]}"
+    return name if model in MODELS else f"{name}, {model_name(model)}"
+
+
+def model_name(reference: str) -> str:
+    """Return what a kind of model is called."""
+    return MODELS.get(reference, reference.rpartition(":")[2])
 
 
 def _track(
@@ -164,7 +169,7 @@ def _track(
         "pictures": pictures,
         "heat": _heat(track, rows),
         "datasets": list(dict.fromkeys(dataset_name(cell["dataset"]) for cell in track["data"])),
-        "models": [MODELS.get(model, model.rpartition(":")[2]) for model in models],
+        "models": [model_name(model) for model in models],
         "attacked": any(row["result"]["best_attack"] for row in rows),
         "secret": any(row["result"]["secret_bank"] for row in rows),
         "above": {bar: sum(bar in row["result"]["above"] for row in rows) for bar in ("95", "99")},
