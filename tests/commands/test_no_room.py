@@ -37,7 +37,11 @@ COMMANDS = {
 
 
 def largest_file(size: int) -> None:
-    """Let no file become larger, as a full disk does; what is longer is written in part."""
+    """Let no file become larger, as a full disk does; what is longer is written in part.
+
+    So would be the bytecode of what is imported first here, which others would then stumble over.
+    """
+    sys.dont_write_bytecode, os.environ["PYTHONDONTWRITEBYTECODE"] = True, "1"
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
