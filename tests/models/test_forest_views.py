@@ -11,6 +11,8 @@ from changeproof.datasets.task import Task
 from changeproof.methods.method import Context, Factuals
 from changeproof.methods.robx import RobXBalanced
 from changeproof.models.estimator import EstimatorLearner
+from changeproof.models.forests import views
+from changeproof.models.forests.kernels import STAYING
 from changeproof.models.judging import EstimatorModel
 from changeproof.models.learner import ModelStack, stacked
 from changeproof.networks.training import TrainingRecipe
@@ -50,23 +52,48 @@ def test_a_forest_on_encoded_rows_gives_the_digits_of_the_library(
 @pytest.mark.parametrize(
     ("estimators", "together"),
     [
-        ((BOOSTING,), [0, 1, 2]),
-        ((FOREST,), None),
-        ((LogisticRegression(), BOOSTING, FOREST), [3, 4, 5]),
+        ((BOOSTING,), [[0, 1, 2]]),
+        ((FOREST,), [[0, 1, 2]]),
+        ((LogisticRegression(), BOOSTING, FOREST), [[3, 4, 5], [6, 7, 8]]),
     ],
     ids=["small trees", "large trees", "several kinds"],
 )
 def test_a_stack_gives_what_its_models_give(
-    estimators: tuple[Any, ...], together: list[int] | None, task: Task
+    estimators: tuple[Any, ...], together: list[list[int]], task: Task
 ) -> None:
     models = [model for each in estimators for model in trained(each, task, 3)]
     stack, rows = stacked(models), task.rows("test")
     assert isinstance(stack, ModelStack)
-    assert (stack._forests.members if stack._forests is not None else None) == together
+    assert [forests.members for forests in stack._forests] == together
+    expected = np.array([model.estimator.predict_proba(rows)[:, 1] for model in models])
+    np.testing.assert_array_equal(stack.probabilities(rows), expected)
+    np.testing.assert_array_equal(stack.favourable(rows), expected >= 0.5)
+    np.testing.assert_array_equal(stack.part(1, 3).probabilities(rows), expected[1:3])
+    least = np.linspace(0.3, 0.7, len(models))
+    np.testing.assert_array_equal(stack.reaches(rows, least), expected >= least[:, None])
+
+
+def test_forests_with_too_many_nodes_are_evaluated_in_parts(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = trained(FOREST, task, 5)
+    nodes = [sum(len(tree.left) for tree in model.as_forest.forest.trees) for model in models]
+    monkeypatch.setattr(views, "MOST_NODES", max(nodes) * 5 // 2)
+    stack, rows = ModelStack(models), task.rows("test")
+    parts = [forests.members for forests in stack._forests]
+    assert len(parts) >= 2 and all(len(part) > 1 for part in parts)
     expected = [model.estimator.predict_proba(rows)[:, 1] for model in models]
     np.testing.assert_array_equal(stack.probabilities(rows), expected)
-    np.testing.assert_array_equal(stack.favourable(rows), np.array(expected) >= 0.5)
-    np.testing.assert_array_equal(stack.part(1, 3).probabilities(rows), expected[1:3])
+
+
+def test_more_rows_than_stay_with_a_tree_are_judged_alike(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (model,) = trained(FOREST, task)
+    rows = np.tile(task.rows("train"), (1 + 2 * STAYING // len(task.split.train), 1))
+    assert len(rows) > STAYING
+    expected = model.estimator.predict_proba(rows)[:, 1]
+    np.testing.assert_array_equal(model.probabilities(rows), expected)
 
 
 @pytest.mark.parametrize("estimator", [BOOSTING, FOREST], ids=["boosting", "forest"])

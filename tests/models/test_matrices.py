@@ -266,9 +266,9 @@ def test_refits_on_the_same_columns_are_evaluated_together(
     recipes = [TrainingRecipe(initialisation_seed=0, row_weights=each) for each in weights]
     stack, rows = learner.train(recipes, task), moved(task)
     assert isinstance(stack, ModelStack)
-    together = stack._forests.members if stack._forests is not None else None
     # Of a pipeline, every refit has its own scale.
-    assert together == (None if kind == "ordinal" else [0, 1, 2])
+    together = [] if kind == "ordinal" else [[0, 1, 2]]
+    assert [forests.members for forests in stack._forests] == together
     found = stack.probabilities(rows), stack.favourable(rows)
     unread(monkeypatch)
     plain = learner.train(recipes, task)
@@ -289,7 +289,7 @@ def test_refits_of_numbers_are_evaluated_together(
     recipes = [TrainingRecipe(initialisation_seed=seed) for seed in range(3)]
     stack = learner.train(recipes, task)
     assert isinstance(stack, ModelStack)
-    assert stack._forests is not None and stack._forests.members == [0, 1, 2]
+    assert [forests.members for forests in stack._forests] == [[0, 1, 2]]
     found = stack.probabilities(rows), stack.favourable(rows)
     unread(monkeypatch)
     plain = learner.train(recipes, task)

@@ -111,16 +111,16 @@ class ModelStack(tuple[Model, ...]):
         result = np.empty((len(self), len(rows)))
         for number in self._alone:
             result[number] = self[number].probabilities(rows)
-        if self._forests is not None:
-            result[self._forests.members] = self._forests.probabilities(rows)
+        for forests in self._forests:
+            result[forests.members] = forests.probabilities(rows)
         return result
 
     def favourable(self, rows: Floats) -> Booleans:
         result = np.empty((len(self), len(rows)), dtype=np.bool_)
         for number in self._alone:
             result[number] = self[number].favourable(rows)
-        if self._forests is not None:
-            result[self._forests.members] = self._forests.probabilities(rows) >= 0.5
+        for forests in self._forests:
+            result[forests.members] = forests.probabilities(rows) >= 0.5
         return result
 
     def reaches(self, rows: Floats, least: Floats) -> Booleans:
@@ -133,24 +133,23 @@ class ModelStack(tuple[Model, ...]):
                 result[number] = view.reaches(rows, least[number])
             else:
                 result[number] = model.probabilities(rows) >= least[number]
-        if self._forests is not None:
-            members = self._forests.members
-            result[members] = self._forests.probabilities(rows) >= least[members][:, None]
+        for forests in self._forests:
+            result[forests.members] = forests.reaches(rows, least[forests.members])
         return result
 
     @cached_property
-    def _forests(self) -> ViewStack | None:
+    def _forests(self) -> list[ViewStack]:
         """Those of the models that are forests and are evaluated together, which is faster."""
         views = [getattr(model, "as_forest", None) for model in self]
         if not any(views):
-            return None
-        from changeproof.models.forests.views import ViewStack  # scikit-learn, when it is needed
+            return []
+        from changeproof.models.forests.views import together  # scikit-learn, when it is needed
 
-        return ViewStack.of(views)
+        return together(views)
 
     @cached_property
     def _alone(self) -> list[int]:
-        together = set() if self._forests is None else set(self._forests.members)
+        together = {number for forests in self._forests for number in forests.members}
         return [number for number in range(len(self)) if number not in together]
 
 

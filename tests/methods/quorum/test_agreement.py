@@ -70,3 +70,38 @@ def test_asking_in_stages_and_all_at_once_say_the_same() -> None:
     # A few members guide the search.
     few = plain_agreement(pool[:8], rows, rows)
     np.testing.assert_allclose(agreement.guide(rows), few, rtol=1e-9)
+
+
+class Counting(Judge):
+    """A model that counts the rows that it gives probabilities of."""
+
+    count = 0
+
+    def probabilities(self, rows: Floats) -> Floats:
+        self.count += len(rows)
+        return super().probabilities(rows)
+
+
+def test_nobody_is_asked_twice_about_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = alike(COLUMNS, 20)
+    rows = drawn(200)
+    rows = rows[networks[0].favourable(rows)]
+    slopes = Agreement.of(networks[0], networks[1:], rows).slopes
+    base, *pool = (Counting(network.probabilities) for network in networks)
+    agreement = Agreement(ModelStack((base, *pool)), slopes)
+    agreed = Agreement(ModelStack(networks), slopes).log_odds(rows)
+    order = np.random.default_rng(0)
+    for threshold in np.linspace(agreed.max(), agreed.min(), 7):
+        some = order.permutation(len(rows))[:60]
+        np.testing.assert_array_equal(
+            agreement.reaches(rows[some], threshold), agreed[some] >= threshold
+        )
+    assert all(each.count <= len(rows) for each in pool)
+    assert pool[0].count > pool[-1].count > 0
+    # What has become too much is forgotten, and asked again.
+    monkeypatch.setattr("changeproof.methods.quorum.agreement.REMEMBERED", 0)
+    before = pool[0].count
+    guided = agreement.guide(rows[:20])
+    np.testing.assert_array_equal(agreement.guide(rows[:20]), guided)
+    np.testing.assert_array_equal(agreement.reaches(rows[:20], 0.5), agreed[:20] >= 0.5)
+    assert pool[0].count == before + 60

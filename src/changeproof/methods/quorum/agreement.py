@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -28,9 +27,11 @@ from changeproof.networks.stack import NetworkStack
 STEEPNESS = 4.0
 # No model is taken as less sure than this, usually.
 LEAST_SURE = 0.01
-# Members that guide a search where all would take long, and how many have been asked about a row
-# before the next are.
-GUIDES, FIRST_ASKED = 8, (4, 12)
+# Members that guide a search where all would take long; they are asked about every row, and the
+# others so many at a time, as long as a row can still pass.
+GUIDES, ASKED_AT_ONCE = 8, 8
+# What rows may take up that votes are remembered of, in bytes.
+REMEMBERED = 2**27
 BELOW_ONE = 1.0 - 1e-15
 
 
@@ -61,12 +62,13 @@ class Agreement:
             return self.least(self.scores(rows))
         probabilities, votes = self.models.probabilities(rows), np.zeros(len(rows))
         _add_votes(probabilities[1:], self.slopes[1:], votes)
-        agreed, short = _log_odds(votes / (len(self.slopes) - 1)), probabilities[0] - 0.5
-        return np.where(short < 0.0, np.minimum(agreed, short), agreed)
+        return _lacking(votes / (len(self.slopes) - 1), probabilities[0] - 0.5)
 
     def guide(self, rows: Floats) -> Floats:
         """Return about the same as `log_odds`, of a few members if all would take long."""
-        return self._few.log_odds(rows)
+        if isinstance(self.models, NetworkStack):
+            return self.log_odds(rows)
+        return self._ballot.guide(rows)
 
     def reaches(self, rows: Floats, threshold: float) -> Booleans:
         """Return where the pool agrees up to a threshold; the base model has to accept all rows.
@@ -75,32 +77,11 @@ class Agreement:
         """
         if isinstance(self.models, NetworkStack):
             return self.log_odds(rows) >= threshold
-        n_members = len(self.slopes) - 1
-        votes, going = np.zeros(len(rows)), np.arange(len(rows))
-        for start, stop in pairwise([0, *(n for n in FIRST_ASKED if n < n_members), n_members]):
-            some = votes[going]
-            models = self._parts.setdefault((start, stop), self.models.part(1 + start, 1 + stop))
-            probabilities = models.probabilities(rows[going])
-            _add_votes(probabilities, self.slopes[1 + start : 1 + stop], some)
-            votes[going] = some
-            # With everybody else's full vote.
-            most = (some + (n_members - stop)) / n_members
-            going = going[_log_odds(np.minimum(most, BELOW_ONE)) >= threshold]
-            if not len(going):
-                break
-        result = np.zeros(len(rows), dtype=np.bool_)
-        result[going] = True
-        return result
+        return self._ballot.reaches(rows, threshold)
 
     @cached_property
-    def _few(self) -> Agreement:
-        if isinstance(self.models, NetworkStack) or len(self.slopes) <= 1 + GUIDES:
-            return self
-        return Agreement(self.models.part(0, 1 + GUIDES), self.slopes[: 1 + GUIDES])
-
-    @cached_property
-    def _parts(self) -> dict[tuple[int, int], Stack]:
-        return {}
+    def _ballot(self) -> Ballot:
+        return Ballot(self.models, self.slopes)
 
     # What a search of points asks, of networks.
 
@@ -116,8 +97,7 @@ class Agreement:
         """Return the log odds of the mean vote, given logits [rows, networks]."""
         votes = np.empty(len(scores))
         _fill_votes_of_logits(scores, self.slopes, votes)
-        agreed, short = _log_odds(votes), scores[:, 0]
-        return np.where(short < 0.0, np.minimum(agreed, short), agreed)
+        return _lacking(votes, scores[:, 0])
 
     def linear(
         self, rows: Floats, scores: Floats, margin: float, failures: int
@@ -146,6 +126,86 @@ class Agreement:
     @cached_property
     def _ones(self) -> Floats:
         return np.ones(len(self.slopes))
+
+
+class Ballot:
+    """The votes of members that take long, remembered: a search meets most rows several times.
+
+    It does so with every threshold that is tried, and where the ways of a climb cross.
+    """
+
+    def __init__(self, models: Stack, slopes: Floats) -> None:
+        self._models, self._slopes = models, slopes
+        self._members = len(slopes) - 1
+        self._guides = min(GUIDES, self._members)
+        self._places: dict[bytes, int] = {}
+        # Per row: how far the base model is from a half, the votes of the guides, those of all who
+        # were asked, and how many that is.
+        self._known = np.empty((4, 0))
+        self._parts: dict[tuple[int, int], Stack] = {}
+
+    def guide(self, rows: Floats) -> Floats:
+        places = self._found(rows)
+        short, guided = self._known[:2, places]
+        return _lacking(guided / self._guides, short)
+
+    def reaches(self, rows: Floats, threshold: float) -> Booleans:
+        places = self._found(rows)
+        going = np.arange(len(rows))
+        for stop in (*range(self._guides, self._members, ASKED_AT_ONCE), self._members):
+            due = going[self._known[3, places[going]] < stop]
+            if len(due):
+                self._ask(rows[due], places[due], stop)
+            votes, asked = self._known[2:, places[going]]
+            # With everybody else's full vote.
+            most = (votes + (self._members - asked)) / self._members
+            going = going[_log_odds(np.minimum(most, BELOW_ONE)) >= threshold]
+            if not len(going):
+                break
+        result = np.zeros(len(rows), dtype=np.bool_)
+        result[going] = True
+        return result
+
+    def _found(self, rows: Floats) -> Integers:
+        """Return where votes on rows are kept; the guides are asked about new ones."""
+        keys = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
+        places = self._places
+        if len(places) * rows.itemsize * rows.shape[1] > REMEMBERED:
+            places.clear()
+        before = len(places)
+        found = np.array([places.setdefault(key, len(places)) for key in keys], dtype=np.int64)
+        if len(places) > self._known.shape[1]:
+            more = np.empty((4, 2 * len(places)))
+            more[:, :before] = self._known[:, :before]
+            self._known = more
+        if len(places) > before:
+            new, first = np.unique(found, return_index=True)
+            self._ask_guides(rows[first[new >= before]], new[new >= before])
+        return found
+
+    def _ask_guides(self, rows: Floats, places: Integers) -> None:
+        probabilities = self._part(0, 1 + self._guides).probabilities(rows)
+        votes = np.zeros(len(rows))
+        _add_votes(probabilities[1:], self._slopes[1 : 1 + self._guides], votes)
+        self._known[:3, places] = probabilities[0] - 0.5, votes, votes
+        self._known[3, places] = self._guides
+
+    def _ask(self, rows: Floats, places: Integers, stop: int) -> None:
+        """Ask members up to one about rows; all before the last few were asked already."""
+        start = int(self._known[3, places[0]])
+        votes = self._known[2, places]
+        probabilities = self._part(1 + start, 1 + stop).probabilities(rows)
+        _add_votes(probabilities, self._slopes[1 + start : 1 + stop], votes)
+        self._known[2, places], self._known[3, places] = votes, stop
+
+    def _part(self, start: int, stop: int) -> Stack:
+        return self._parts.setdefault((start, stop), self._models.part(start, stop))
+
+
+def _lacking(votes: Floats, short: Floats) -> Floats:
+    """Return the log odds of mean votes or, where the base model rejects, what it falls short."""
+    agreed = _log_odds(votes)
+    return np.where(short < 0.0, np.minimum(agreed, short), agreed)
 
 
 def _log_odds(votes: Floats) -> Floats:

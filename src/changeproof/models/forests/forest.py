@@ -251,12 +251,13 @@ class ForestStack:
         rows = np.ascontiguousarray(rows, np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise InputError(f"expected rows of shape (n, {self.n_features}); got {rows.shape}")
-        totals = np.empty((len(rows), len(self) * self.n_outputs))
-        totals[:] = self._start
         if self.splits is not None and len(rows) >= MANY_ROWS:
+            totals = np.tile(self._start, (len(rows), 1))
             kernels.score(self.arrays, self.splits, self.sets, rows, totals)
         else:
-            kernels.walk(self.arrays, self.sets, rows, totals)
+            by_slot = np.repeat(self._start[:, None], len(rows), axis=1)
+            kernels.walk(self.arrays, self.sets, rows, by_slot)
+            totals = by_slot.T
         if self._ends is not None:
             divisors, biases = self._ends
             totals = totals / divisors + biases

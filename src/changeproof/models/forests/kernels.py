@@ -28,6 +28,8 @@ MISSING_RIGHT, CATEGORICAL = 1, 2
 LANES = 8
 # Rows that `score` and `walk` take at once, and trees whose bits `score` keeps at once.
 TILE, WALKED, CHUNK = 32, 24, 128
+# Rows that walk through a tree before any walks through the next.
+STAYING = 2048
 MOST_LEAVES = 64
 ALL_LEAVES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 MOST_CODES = 2.0**31
@@ -165,19 +167,25 @@ def in_set(sets: Any, number: int, x: float) -> bool:
 
 @compiled
 def walk(trees: Any, sets: Any, rows: Any, totals: Any) -> None:
-    """Add what the leaves of rows are worth to totals [rows, slots]."""
+    """Add what the leaves of rows are worth to totals [slots, rows].
+
+    A tree stays in the cache while many rows go through it.
+    """
     at = np.empty(WALKED, np.uint64)
-    for first in range(0, len(rows), WALKED):
-        some = rows[first : first + WALKED]
-        plain = len(sets.members) == 0 and not has_missing(some)
+    for first in range(0, len(rows), STAYING):
+        block, sums = rows[first : first + STAYING], totals[:, first : first + STAYING]
+        plain = len(sets.members) == 0 and not has_missing(block)
         for tree in range(len(trees.roots)):
-            find_leaves(trees, sets, tree, some, plain, at)
             slot, width, single = trees.slots[tree], trees.widths[tree], trees.single[tree]
-            for r in range(len(some)):
-                start = trees.values_at[tree] + trees.leaves[at[r]] * width
-                for k in range(width):
-                    total = totals[first + r, slot + k] + trees.values[start + k]
-                    totals[first + r, slot + k] = np.float64(np.float32(total)) if single else total
+            for begin in range(0, len(block), WALKED):
+                some = block[begin : begin + WALKED]
+                find_leaves(trees, sets, tree, some, plain, at)
+                for r in range(len(some)):
+                    start = trees.values_at[tree] + trees.leaves[at[r]] * width
+                    for k in range(width):
+                        total = sums[slot + k, begin + r] + trees.values[start + k]
+                        rounded = np.float64(np.float32(total)) if single else total
+                        sums[slot + k, begin + r] = rounded
 
 
 @compiled

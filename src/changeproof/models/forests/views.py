@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from changeproof.models.forests.forest import Forest, ForestStack, linked
 from changeproof.models.forests.kernels import MOST_LEAVES
 from changeproof.models.forests.reaching import Reaching
 from changeproof.models.forests.splits import split_points
+
+# Forests are evaluated together up to so many nodes: their arrays are copied for it.
+MOST_NODES = 2**22
 
 
 class Rows(Protocol):
@@ -81,14 +84,19 @@ class ForestView:
     @cached_property
     def _reaching(self) -> Reaching | None:
         """What needs fewer trees to know it: only where trees are walked through."""
-        if (
-            self.own
-            or self.at is not None
-            or len(self.places) != 1
-            or self.forest.stack.splits is not None
-        ):
+        if not self.is_plain or self.is_small:
             return None
         return Reaching.of(self.forest, self.places[0])
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether its trees have few enough leaves not to be walked through."""
+        return all(len(tree.left) < 2 * MOST_LEAVES for tree in self.forest.trees)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it decides at a half of the share of one class."""
+        return self.at is None and not self.own and len(self.places) == 1
 
     def decided(self, margins: Floats, shares: Floats) -> Floats:
         """Return probabilities that are at least a half exactly where it accepts.
@@ -166,40 +174,52 @@ class Draws(NamedTuple):
 
 
 class ViewStack(NamedTuple):
-    """The forests among some models that are evaluated together; `members` says which those are."""
+    """Forests among some models that are evaluated together; `members` says which those are."""
 
     members: list[int]
     views: list[ForestView]
     stack: ForestStack
 
-    @classmethod
-    def of(cls, views: Sequence[ForestView | None]) -> Self | None:
-        """Return those that are faster together; None where there are no two such forests."""
-        found = [(n, view) for n, view in enumerate(views) if view is not None and _is_small(view)]
-        kinds = [_kind(view) for _, view in found]
-        most = max(kinds, key=kinds.count, default=None)
-        found = [each for each, kind in zip(found, kinds, strict=True) if kind == most]
-        if len(found) < 2:
-            return None
-        members, together = [n for n, _ in found], [view for _, view in found]
-        return cls(members, together, ForestStack([view.forest for view in together]))
+    def reaches(self, rows: Floats, least: Floats) -> Booleans:
+        """Return where probabilities are at least these [members]."""
+        if self.views[0].is_small:
+            return self.probabilities(rows) >= least[:, None]
+        # One by one, they need fewer trees to know it.
+        return np.stack(
+            [view.reaches(rows, own) for view, own in zip(self.views, least, strict=True)]
+        )
 
     def probabilities(self, rows: Floats) -> Floats:
         """Return the probabilities of the favourable classes [members, rows]."""
-        margins = self.stack.margins(self.views[0].matrix(rows))
-        parts = zip(self.views, margins, self.stack.linked(margins), strict=True)
-        return np.stack([view.decided(own, shares) for view, own, shares in parts])
+        first = self.views[0]
+        margins = self.stack.margins(first.matrix(rows))
+        shares = self.stack.linked(margins)
+        if all(view.is_plain and view.places == first.places for view in self.views):
+            return np.asarray(shares[:, :, first.places[0]])
+        parts = zip(self.views, margins, shares, strict=True)
+        return np.stack([view.decided(own, found) for view, own, found in parts])
+
+
+def together(views: Sequence[ForestView | None]) -> list[ViewStack]:
+    """Return the forests among some models that are faster together: those of a kind.
+
+    Trees of at most 64 leaves are of another kind than larger ones, which are walked through.
+    """
+    groups: dict[tuple[object, ...], list[int]] = {}
+    nodes: dict[tuple[object, ...], int] = {}
+    for number, view in enumerate(views):
+        if view is None or not (view.places or view.at is not None):
+            continue
+        kind = _kind(view)
+        nodes[kind] = nodes.get(kind, 0) + sum(len(tree.left) for tree in view.forest.trees)
+        groups.setdefault((kind, nodes[kind] // MOST_NODES), []).append(number)
+    found = []
+    for members in (each for each in groups.values() if len(each) > 1):
+        own = [view for n in members if (view := views[n]) is not None]
+        found.append(ViewStack(members, own, ForestStack([view.forest for view in own])))
+    return found
 
 
 def _kind(view: ForestView) -> tuple[object, ...]:
     taken = None if view.taken is None else view.taken.key
-    return taken, view.forest.n_features, view.forest.n_outputs
-
-
-def _is_small(view: ForestView) -> bool:
-    """Return whether a forest that decides has small trees only.
-
-    Larger trees are walked through. Their nodes then stay in the cache only forest by forest.
-    """
-    small = all(len(tree.left) < 2 * MOST_LEAVES for tree in view.forest.trees)
-    return small and (bool(view.places) or view.at is not None)
+    return taken, view.forest.n_features, view.forest.n_outputs, view.is_small
