@@ -6,7 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,14 @@ from changeproof.workers.jobs import (
     most_urgent_first,
     urgencies,
 )
-from changeproof.workers.processes import DIED, LARGE, TRIES, Processes
+from changeproof.workers.processes import (
+    DIED,
+    LARGE,
+    TRIES,
+    Processes,
+    _executor,
+    map_in_processes,
+)
 from clustered import until
 
 
@@ -77,6 +87,26 @@ def test_a_job_that_kills_its_worker_is_given_up_and_no_other() -> None:
     assert ended["killer"] == Result({}, None, error=DIED.format(TRIES))
     assert not any(result.error for name, result in ended.items() if name != "killer")
     assert ended["after"].outputs == {"after": b"1after"}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_nobody_waits_for_workers_that_nobody_manages() -> None:
+    def mislead() -> None:
+        """Have the thread end by what it cannot understand."""
+        executor = _executor(2)
+        executor._ensure_executor_running()
+        executor._result_queue.put("nonsense")
+        executor._executor_manager_thread.join(10)
+        assert not executor._executor_manager_thread.is_alive()
+
+    mislead()
+    assert list(map_in_processes(abs, [-1, 2, -3], workers=2)) == [1, 2, 3]
+    # And where it ends while somebody waits.
+    threading.Timer(0.5, mislead).start()
+    with pytest.raises(BrokenExecutor, match="thread that manages"):
+        list(map_in_processes(time.sleep, [60.0, 60.0], workers=2))
+    ended = done_by(Processes(2), JOBS, {"x": b"1", "y": b"2"})
+    assert {name: result.error for name, result in ended.items()} == dict.fromkeys("abcd", "")
 
 
 def test_large_things_are_laid_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

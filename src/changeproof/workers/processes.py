@@ -11,14 +11,15 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import joblib
-from joblib.externals.loky import get_reusable_executor, process_executor
+from joblib.externals.loky import get_reusable_executor, process_executor, reusable_executor
+from joblib.externals.loky.backend.utils import kill_process_tree
 
 from changeproof.errors import InputError
 from changeproof.workers.interpreter import SAFE_PATH, collect_garbage_rarely
@@ -111,7 +112,7 @@ class Processes(Engine):
                     started.add(job.name)
                     self.on_start(job)
             alone = len(flying) == 1
-            for future in wait(flying, return_when=FIRST_COMPLETED).done:
+            for future in _first_done(flying):
                 job = flying.pop(future)
                 if isinstance(future.exception(), BrokenExecutor):
                     deaths[job.name] += alone
@@ -131,7 +132,34 @@ def map_in_processes(
     """Call a function with several things in worker processes; yield the answers in order."""
     answers = [_submitted(workers, work, thing) for thing in things]
     for answer in answers:
+        _first_done([answer])
         yield answer.result()
+
+
+def _first_done(futures: Collection[Future[Answer]]) -> set[Future[Answer]]:
+    """Wait for the first of some futures, as long as there is somebody to answer."""
+    while not (done := wait(futures, timeout=LOOK, return_when=FIRST_COMPLETED).done):
+        if (reason := _broken_if_abandoned()) is not None:
+            for future in futures:
+                if not future.done():
+                    future.set_exception(reason)
+    return done
+
+
+def _broken_if_abandoned() -> BrokenExecutor | None:
+    """End an executor whose own thread, which manages its workers, has ended; return the reason.
+
+    loky notices workers that die, but not that: a warning ends it where warnings are errors.
+    """
+    executor = reusable_executor._executor
+    manager = getattr(executor, "_executor_manager_thread", None)
+    if manager is None or manager.is_alive():
+        return None
+    reason = BrokenExecutor("the thread that manages worker processes has ended")
+    executor._flags.flag_as_broken(reason)
+    while executor._processes:
+        kill_process_tree(executor._processes.popitem()[1])
+    return reason
 
 
 def _shared(keys: Iterable[str], supply: Supply, folder: Path) -> dict[str, bytes | Path]:
@@ -168,6 +196,7 @@ def _submitted(workers: int, work: Callable[..., Answer], *given: Any) -> Future
 
 
 def _executor(workers: int) -> Any:
+    _broken_if_abandoned()
     return get_reusable_executor(
         max_workers=workers,
         timeout=IDLE,
