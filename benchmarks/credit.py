@@ -2,7 +2,9 @@
 
 german-credit, car-loans and a made-up table of ten numbers and ten categories; gradient boosting,
 LightGBM, a random forest and our network. People are told only what they can do. The families are
-the paper's, as far as they fit the model; the price is over the limit.
+the paper's, as far as they fit the model; the price is over the limit. `above_95` is how many
+people get advice that 95 % of the changed models accept, `reachable_95` for how many the limit's
+search, which knows these models, finds such a row.
 
     python -m benchmarks.credit [TABLE ...] [--models NAME ...] [--seeds 5401 ...] [--people N]
 
@@ -20,7 +22,9 @@ import pandas as pd
 from benchmarks.machine import save
 from changeproof import Task, evaluate, own_task
 
-SEEDS, PEOPLE, GENERATOR, ROWS, EACH = (5401,), 40, 5400, 4_000, 10
+# Nothing was chosen by a look at these.
+SEEDS = (5403, 5404, 5405)
+PEOPLE, GENERATOR, ROWS, EACH = 40, 5400, 4_000, 10
 TABLES = ("german-credit", "car-loans", "made-up")
 MODELS = {
     "gradient boosting": "sklearn:GradientBoostingClassifier",
@@ -83,6 +87,8 @@ def measure(table: str, model: str, seed: int, people: int) -> list[dict[str, An
     )
     full = results.table("full_results").set_index("method")
     price = results.table("price").set_index("method")
+    limit = results.table("limit").set_index(["family", "share"])["found"]
+    above = results.table("people_above_bar").set_index("method")["above"]
     spent = results.table("timings").set_index(["stage", "subject"])["processor_seconds"]
     asked = people  # there are more of them in every table
     return [
@@ -97,6 +103,8 @@ def measure(table: str, model: str, seed: int, people: int) -> list[dict[str, An
             "distance": full.loc[method, "distance_mean"],
             "limit": price.loc[method, "limit_mean"],
             "price": price.loc[method, "price_mean"],
+            "above_95": above[method],
+            "reachable_95": limit["all", 95],
             "seconds_per_person": _spent_on(spent, method) / asked,
         }
         for method in full.index
