@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from changeproof.methods.quorum.agreement import Agreement
+from changeproof.methods.quorum.ballot import SeenRows
 from changeproof.model import Floats
 from changeproof.models.learner import ModelStack
 from plain_searches import Judge, alike, plain_agreement
@@ -99,9 +100,23 @@ def test_nobody_is_asked_twice_about_a_row(monkeypatch: pytest.MonkeyPatch) -> N
     assert all(each.count <= len(rows) for each in pool)
     assert pool[0].count > pool[-1].count > 0
     # What has become too much is forgotten, and asked again.
-    monkeypatch.setattr("changeproof.methods.quorum.agreement.REMEMBERED", 0)
+    monkeypatch.setattr("changeproof.methods.quorum.ballot.REMEMBERED", 0)
     before = pool[0].count
     guided = agreement.guide(rows[:20])
     np.testing.assert_array_equal(agreement.guide(rows[:20]), guided)
     np.testing.assert_array_equal(agreement.reaches(rows[:20], 0.5), agreed[:20] >= 0.5)
     assert pool[0].count == before + 60
+
+
+def test_rows_have_the_same_place_if_they_have_the_same_bits() -> None:
+    draw, seen, places = np.random.default_rng(0), SeenRows(3), dict[bytes, int]()
+    odd = np.array([[0.0, np.nan, np.inf], [-0.0, np.nan, np.inf], [1.0, np.nan, -np.inf]])
+    for count in (1, 5, 0, 1000, 30, 4000):
+        some = draw.integers(0, 12, (count, 3)).astype(float)
+        rows = np.concatenate([some, odd])[draw.permutation(count + 3)]
+        expected = [places.setdefault(row.tobytes(), len(places)) for row in rows]
+        before = len(seen)
+        np.testing.assert_array_equal(seen.places(rows), expected)
+        assert len(seen) == len(places) and seen.size == 24 * len(places)
+        assert [row.tobytes() for row in seen.rows(before)] == list(places)[before:]
+    assert 1000 < len(places) < 4000

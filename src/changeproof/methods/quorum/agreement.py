@@ -16,7 +16,8 @@ from typing import Any, Self
 import numpy as np
 
 from changeproof.arithmetic.compiling import compiled
-from changeproof.arithmetic.functions import log, logarithms, sigmoid
+from changeproof.arithmetic.functions import log, sigmoid
+from changeproof.methods.quorum.ballot import Ballot, add_votes, lacking
 from changeproof.model import Booleans, Floats, Integers, Model, Stack
 from changeproof.models.learner import stacked
 from changeproof.networks.blocks import fill_logits, fill_slopes
@@ -27,12 +28,6 @@ from changeproof.networks.stack import NetworkStack
 STEEPNESS = 4.0
 # No model is taken as less sure than this, usually.
 LEAST_SURE = 0.01
-# Members that guide a search where all would take long; they are asked about every row, and the
-# others so many at a time, as long as a row can still pass.
-GUIDES, ASKED_AT_ONCE = 8, 8
-# What rows may take up that votes are remembered of, in bytes.
-REMEMBERED = 2**27
-BELOW_ONE = 1.0 - 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +56,8 @@ class Agreement:
         if isinstance(self.models, NetworkStack):
             return self.least(self.scores(rows))
         probabilities, votes = self.models.probabilities(rows), np.zeros(len(rows))
-        _add_votes(probabilities[1:], self.slopes[1:], votes)
-        return _lacking(votes / (len(self.slopes) - 1), probabilities[0] - 0.5)
+        add_votes(probabilities[1:], self.slopes[1:], votes)
+        return lacking(votes / (len(self.slopes) - 1), probabilities[0] - 0.5)
 
     def guide(self, rows: Floats) -> Floats:
         """Return about the same as `log_odds`, of a few members if all would take long."""
@@ -97,7 +92,7 @@ class Agreement:
         """Return the log odds of the mean vote, given logits [rows, networks]."""
         votes = np.empty(len(scores))
         _fill_votes_of_logits(scores, self.slopes, votes)
-        return _lacking(votes, scores[:, 0])
+        return lacking(votes, scores[:, 0])
 
     def linear(
         self, rows: Floats, scores: Floats, margin: float, failures: int
@@ -126,98 +121,6 @@ class Agreement:
     @cached_property
     def _ones(self) -> Floats:
         return np.ones(len(self.slopes))
-
-
-class Ballot:
-    """The votes of members that take long, remembered: a search meets most rows several times.
-
-    It does so with every threshold that is tried, and where the ways of a climb cross.
-    """
-
-    def __init__(self, models: Stack, slopes: Floats) -> None:
-        self._models, self._slopes = models, slopes
-        self._members = len(slopes) - 1
-        self._guides = min(GUIDES, self._members)
-        self._places: dict[bytes, int] = {}
-        # Per row: how far the base model is from a half, the votes of the guides, those of all who
-        # were asked, and how many that is.
-        self._known = np.empty((4, 0))
-        self._parts: dict[tuple[int, int], Stack] = {}
-
-    def guide(self, rows: Floats) -> Floats:
-        places = self._found(rows)
-        short, guided = self._known[:2, places]
-        return _lacking(guided / self._guides, short)
-
-    def reaches(self, rows: Floats, threshold: float) -> Booleans:
-        places = self._found(rows)
-        going = np.arange(len(rows))
-        for stop in (*range(self._guides, self._members, ASKED_AT_ONCE), self._members):
-            due = going[self._known[3, places[going]] < stop]
-            if len(due):
-                self._ask(rows[due], places[due], stop)
-            votes, asked = self._known[2:, places[going]]
-            # With everybody else's full vote.
-            most = (votes + (self._members - asked)) / self._members
-            going = going[_log_odds(np.minimum(most, BELOW_ONE)) >= threshold]
-            if not len(going):
-                break
-        result = np.zeros(len(rows), dtype=np.bool_)
-        result[going] = True
-        return result
-
-    def _found(self, rows: Floats) -> Integers:
-        """Return where votes on rows are kept; the guides are asked about new ones."""
-        keys = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
-        places = self._places
-        if len(places) * rows.itemsize * rows.shape[1] > REMEMBERED:
-            places.clear()
-        before = len(places)
-        found = np.array([places.setdefault(key, len(places)) for key in keys], dtype=np.int64)
-        if len(places) > self._known.shape[1]:
-            more = np.empty((4, 2 * len(places)))
-            more[:, :before] = self._known[:, :before]
-            self._known = more
-        if len(places) > before:
-            new, first = np.unique(found, return_index=True)
-            self._ask_guides(rows[first[new >= before]], new[new >= before])
-        return found
-
-    def _ask_guides(self, rows: Floats, places: Integers) -> None:
-        probabilities = self._part(0, 1 + self._guides).probabilities(rows)
-        votes = np.zeros(len(rows))
-        _add_votes(probabilities[1:], self._slopes[1 : 1 + self._guides], votes)
-        self._known[:3, places] = probabilities[0] - 0.5, votes, votes
-        self._known[3, places] = self._guides
-
-    def _ask(self, rows: Floats, places: Integers, stop: int) -> None:
-        """Ask members up to one about rows; all before the last few were asked already."""
-        start = int(self._known[3, places[0]])
-        votes = self._known[2, places]
-        probabilities = self._part(1 + start, 1 + stop).probabilities(rows)
-        _add_votes(probabilities, self._slopes[1 + start : 1 + stop], votes)
-        self._known[2, places], self._known[3, places] = votes, stop
-
-    def _part(self, start: int, stop: int) -> Stack:
-        return self._parts.setdefault((start, stop), self._models.part(start, stop))
-
-
-def _lacking(votes: Floats, short: Floats) -> Floats:
-    """Return the log odds of mean votes or, where the base model rejects, what it falls short."""
-    agreed = _log_odds(votes)
-    return np.where(short < 0.0, np.minimum(agreed, short), agreed)
-
-
-def _log_odds(votes: Floats) -> Floats:
-    return logarithms(votes) - logarithms(1.0 - votes)
-
-
-@compiled
-def _add_votes(probabilities: Any, slopes: Any, votes: Any) -> None:
-    """Add the votes of models [models, rows], one after the other."""
-    for i in range(len(votes)):
-        for m in range(len(slopes)):
-            votes[i] += sigmoid(slopes[m] * (probabilities[m, i] - 0.5))
 
 
 @compiled
