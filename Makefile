@@ -68,7 +68,7 @@ QUICK := \
   runs/test_content.py runs/test_manifest.py runs/test_pieces.py runs/test_plan.py \
   runs/test_store.py \
   tables/test_advice.py tables/test_groups.py tables/test_names.py \
-  workers/test_payloads.py \
+  workers/test_payloads.py workers/test_threads.py \
   test_errors.py test_explanation.py test_names.py test_plugins.py test_rooms.py
 
 quick: $(INSTALLED_DEV)  ## style, types and fast tests, for the daily round; `make test` checks all
