@@ -44,7 +44,7 @@ all-tests: $(INSTALLED_DEV) | browser kernels style
 QUICK := \
   adapters/test_dice.py adapters/test_scores.py \
   arithmetic/test_functions.py \
-  board/test_contest.py board/test_differences.py \
+  board/test_differences.py \
   certificates/test_bounds.py certificates/test_programme.py \
   changes/test_later_data.py changes/test_outputs.py changes/test_successors.py \
   checks/test_check.py \
@@ -53,7 +53,7 @@ QUICK := \
   datasets \
   evaluation/test_factuals.py evaluation/test_life.py evaluation/test_metrics.py \
   evaluation/test_uncertainty.py \
-  feasible/test_actions.py feasible/test_crossings.py feasible/test_expressions.py \
+  feasible/test_actions.py feasible/test_expressions.py \
   feasible/test_feature.py feasible/test_search.py feasible/test_takes.py \
   fingerprints \
   gating/test_rules.py \
@@ -68,7 +68,7 @@ QUICK := \
   runs/test_content.py runs/test_manifest.py runs/test_pieces.py runs/test_plan.py \
   runs/test_store.py \
   tables/test_advice.py tables/test_groups.py tables/test_names.py \
-  workers/test_payloads.py \
+  workers/test_payloads.py workers/test_threads.py \
   test_errors.py test_explanation.py test_names.py test_plugins.py test_rooms.py
 
 quick: $(INSTALLED_DEV)  ## style, types and fast tests, for the daily round; `make test` checks all
@@ -91,7 +91,7 @@ types: $(INSTALLED_DEV)
 # In one process, while the other core installs what tests need and checks types. It reads the
 # sources themselves: installing takes the package away for a moment.
 kernels: $(INSTALLED)  ## compiled once, before every test worker would
-	@PYTHONPATH=src $(BIN)/python -c 'from changeproof.methods import usual_method_names; from changeproof.workers.warm_up import *; [compile_kernels(part) for both in (False, True) for part in kernels_for(usual_method_names(), feasible=both, limit=both)]'
+	@PYTHONPATH=src $(BIN)/python -c 'from changeproof.methods import usual_method_names; from changeproof.workers.warm_up import *; [compile_kernels(part) for both in (False, True) for part in kernels_for(usual_method_names(), feasible=both, limit=both, forests=both)]'
 
 docs: $(INSTALLED_DEV)  ## the documentation site, in site/index.html; `make test` builds it too
 	$(BIN)/python tools/build_docs.py --out site

@@ -14,23 +14,32 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import changeproof as cp
-from changeproof import InputError, own_task
+from changeproof import InputError, Results, own_task
 from changeproof.models.find import is_fitted, load_model
 from changeproof.models.shipped import ShippedModel
 from models_people_have import COLUMNS, DATA, check_on_the_model, pipeline, table
 
 SMALL: dict[str, Any] = {"methods": ["kdtree"], "families": ["bootstrap(replicates=2)"]}
+# Reasons ask a model as often as advice does; the tests of what is judged fast look for them.
+ADVICE = {**SMALL, "reasons": False}
 CLASSIFIERS = {
     "logistic regression": lambda: pipeline(LogisticRegression(max_iter=2000)),
     "random forest": lambda: pipeline(RandomForestClassifier(30, random_state=0)),
 }
 
 
-@pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_a_fitted_pipeline_judges_raw_columns_itself(kind: str) -> None:
+@pytest.fixture(scope="module", params=CLASSIFIERS)
+def judged(request: pytest.FixtureRequest) -> tuple[Any, pd.DataFrame, Results]:
+    """A fitted pipeline, its table, and advice on it."""
     frame = table()
-    model = CLASSIFIERS[kind]().fit(frame[COLUMNS], frame["outcome"])
-    results = cp.evaluate(frame, model, factuals=25, by=["sex"], **SMALL, **DATA)
+    model = CLASSIFIERS[request.param]().fit(frame[COLUMNS], frame["outcome"])
+    return model, frame, cp.evaluate(frame, model, factuals=40, by=["sex"], **ADVICE, **DATA)
+
+
+def test_a_fitted_pipeline_judges_raw_columns_itself(
+    judged: tuple[Any, pd.DataFrame, Results],
+) -> None:
+    model, frame, results = judged
     assert [feature.name for feature in results.task("data").features] == COLUMNS
     checked = check_on_the_model(
         results, frame, lambda rows: model.predict(rows[COLUMNS]), ["paid"]
@@ -41,14 +50,12 @@ def test_a_fitted_pipeline_judges_raw_columns_itself(kind: str) -> None:
     assert results.plan.model.startswith("object:")
 
 
-def test_gaps_stay_gaps_and_are_left_alone() -> None:
-    frame = table()
-    model = pipeline(LogisticRegression(max_iter=2000)).fit(frame[COLUMNS], frame["outcome"])
+def test_gaps_stay_gaps_and_are_left_alone(judged: tuple[Any, pd.DataFrame, Results]) -> None:
+    _, frame, results = judged
     task = own_task(frame, taken=COLUMNS, **DATA)
     pd.testing.assert_frame_equal(
         task.table_rows(task.standardise(task.frame)), frame[COLUMNS], check_names=False
     )
-    results = cp.evaluate(frame, model, factuals=40, **SMALL, **DATA)
     answers = results.counterfactuals("data", 2026, "kdtree")
     own = frame.loc[answers.row_ids]
     rows = results.task("data").table_rows(answers.rows[answers.found])
@@ -102,7 +109,7 @@ def test_a_model_that_cannot_be_fitted_again_may_be_given_a_learner() -> None:
     given = {**DATA, "drop": ["zip"], "factuals": 10}
     with pytest.raises(InputError, match="score is used as it is and cannot be fitted again"):
         cp.evaluate(frame, score, **SMALL, **given)
-    results = cp.evaluate(frame, score, **SMALL, refit="sklearn:LogisticRegression", **given)
+    results = cp.evaluate(frame, score, **ADVICE, refit="sklearn:LogisticRegression", **given)
     assert set(results.table("family_results")["family"]) == {*SMALL["families"]}
     assert check_on_the_model(results, frame, lambda rows: score(rows) >= 0.5, [True])
     with pytest.raises(InputError, match="refit 'mlp' is for a fitted model; mlp is trained here"):

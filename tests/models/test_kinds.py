@@ -190,6 +190,7 @@ def test_the_model_itself_rejects_who_asks_and_accepts_what_is_valid(
             given.families,
             factuals=15,
             jobs=1,
+            reasons=False,
             **DATA,
         )
         checked = check_on_the_model(results, frame, given.accepts, [True])

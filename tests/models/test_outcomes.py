@@ -47,6 +47,7 @@ SMALL: dict[str, Any] = {
         "label-update(replicates=1)",
         "followed-advice(replicates=1, updates=1)",
     ],
+    "reasons": False,  # which ask a model as often as advice does
 }
 SCORES = ["income", "debt", "age"]
 COLUMNS = [*SCORES, "home", "employed"]

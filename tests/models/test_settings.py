@@ -42,6 +42,10 @@ SMALL: dict[str, Any] = {
 SEED = 2026
 
 
+# Reasons ask a model as often as advice does; tests of boosters fitted to a frame look for them.
+ADVICE = {**SMALL, "reasons": False}
+
+
 def own(frame: pd.DataFrame, **given: Any) -> Task:
     return own_task(frame, taken=COLUMNS, **(DATA | given))
 
@@ -72,7 +76,7 @@ def test_a_fitted_booster_judges_raw_columns_itself(
     if kind == "file":
         data = tmp_path / "loans.csv"
         frame.to_csv(data, index=False)
-    results = cp.evaluate(data, model, by=["sex"], **SMALL, **DATA)
+    results = cp.evaluate(data, model, by=["sex"], **(SMALL if kind == "frame" else ADVICE), **DATA)
     (name,) = results.shown.datasets
     assert [feature.name for feature in results.task(name).features] == COLUMNS
     assert not results.plan.left_out.keys() & {*SMALL["families"]}
@@ -88,7 +92,7 @@ def test_a_booster_by_name_is_what_the_library_trains_on_these_rows(library: str
     frame = lent()[[*COLUMNS, "outcome"]]
     constraint: Any = [1, 0, 0, 0, 0, 0, 0] if library == "lightgbm" else {"income": 1}
     named = reference(library, monotone_constraints=constraint)
-    results = cp.evaluate(frame, named, categorical=["grade"], **SMALL, **DATA)
+    results = cp.evaluate(frame, named, categorical=["grade"], **ADVICE, **DATA)
     (name,) = results.shown.datasets
     task = results.task(name)
     model = by_hand(library, frame, task, monotone_constraints=constraint)
@@ -308,7 +312,8 @@ def test_a_thousand_values_are_no_hindrance(library: str) -> None:
     towns = np.array([f"town {number}" for number in range(1000)])
     drawn = np.random.default_rng(2).permutation(np.resize(towns, len(frame)))
     frame["state"] = drawn
-    given = {"methods": ["kdtree"], "families": ["bootstrap(replicates=1)"], "factuals": 8}
+    given: dict[str, Any] = {"methods": ["kdtree"], "families": ["bootstrap(replicates=1)"]}
+    given |= {"factuals": 8, "reasons": False}
     model = fitted(library, frame)
 
     def predict(rows: pd.DataFrame) -> Any:
