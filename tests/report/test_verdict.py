@@ -14,11 +14,13 @@ import pytest
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.report.document import document
+from changeproof.report.formats import as_latex
 from changeproof.report.page.write import build_payload, page_of, render
 from changeproof.report.scores import Scores, move_words
 from changeproof.report.scores import sentence as ranking_sentence
 from changeproof.report.verdict import Finding, not_simulated_words, simulated_words, verdict
-from changeproof.tables.registry import read_tables
+from changeproof.tables.registry import read_tables, readable_tables
+from changeproof.tables.which_answers import answers_words
 from loans import loans
 from tabled import tabled
 
@@ -319,3 +321,38 @@ def test_columns_that_nobody_can_change_are_named(tmp_path: Path) -> None:
 def test_embedded_datasets_are_as_published(quick_run: Results) -> None:
     notes = verdict(quick_run, read_tables(quick_run.folder)).notes
     assert not any("what may change" in note for note in notes)
+
+
+@pytest.mark.parametrize("feasible", [True, False])
+def test_it_says_whose_answers_these_are(tmp_path: Path, feasible: bool) -> None:
+    """What people can be told is not what a method proposes, and may hold much less."""
+    results = audited(
+        ["kdtree"], ["bootstrap(replicates=2)"], tmp_path, factuals=5, feasible=feasible
+    )
+    tables = build_tables(results)
+    lines = verdict(results, tables).lines
+    said = [line for line in lines if line.startswith("Answers are ")]
+    assert said == [answers_words(feasible)]
+    assert ("--as-published (in Python feasible=False)" in said[0]) == feasible
+    assert ("as published: what the methods propose" in said[0]) != feasible
+    # As published nobody is advised, so nobody is asked what people cannot change.
+    assert any("--immutable" in line for line in lines) == feasible
+    page, whole = page_of(results, tables).decode(), document(results, tables)
+    assert page.count('<p class="note">Answers are ') == 1
+    assert json.loads(json.dumps(whole))["verdict"]["lines"].count(said[0]) == 1
+    assert str(results).count("Answers are ") == 1
+    for table in readable_tables(tables):
+        captioned = "the nearest found that pass each method" in as_latex(table)
+        assert captioned == (feasible and table.name in ("full_results", "family_results"))
+
+
+def test_letters_are_no_methods_answers(tmp_path: Path) -> None:
+    table = loans(300)
+    letters = table[table["approved"] == "no"].head(20).assign(debts=0)
+    letters = letters[["applicant", "income", "debts", "purpose", "owner", "member"]]
+    results = audited(
+        [], ["bootstrap(replicates=2)"], tmp_path,
+        counterfactuals={"letters": letters.rename(columns={"applicant": "id"})},
+    )  # fmt: skip
+    said = verdict(results, build_tables(results)).lines
+    assert not any(line.startswith("Answers are ") for line in said)

@@ -26,6 +26,7 @@ from changeproof.tables.display import Tables, listed, number, percent, same_bas
 from changeproof.tables.model import AS_IT_IS, MODEL
 from changeproof.tables.names import dataset_name, family_name, method_name
 from changeproof.tables.people import ABOVE_BAR, ANY, INTERVALS
+from changeproof.tables.which_answers import answers_words
 
 # Up to so many levels or names are listed; of more, only the number is given.
 FEW = 5
@@ -146,7 +147,10 @@ def verdict(results: StoredResults, tables: Tables) -> Verdict:
     )
     notes = tuple(who_asked(results))
     if results.plan.methods:
-        notes += tuple(no_constraints([results.task(name) for name in plan.datasets]))
+        notes += (answers_words(plan.feasible),)
+        # Whoever tests answers as published compares methods, and advises nobody.
+        if plan.feasible:
+            notes += tuple(no_constraints([results.task(name) for name in plan.datasets]))
     return Verdict(
         judged_words(tables),
         findings,
