@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.methods.method import Candidates, Factuals, Method
@@ -24,6 +25,7 @@ from changeproof.tables.which_answers import answers_words
 from loans import loans
 from tabled import tabled
 
+YES = {True: "yes", False: "no"}
 LOGISTIC = "sklearn:LogisticRegression"
 
 
@@ -67,7 +69,10 @@ def test_every_number_is_in_the_tables(quick_run: Results) -> None:
         assert each.weakest_holds in (None, families.min())
         assert (each.weakest is None) == (families.min() == families.max())
         assert " who ask (" in each.sentence
-        for text in (f"over 25 people: {each.low:.1f} to {each.high:.1f}", f"{each.distance:.2f}"):
+        for text in (
+            f"for people like these, from 25: {each.low:.1f} to {each.high:.1f}",
+            f"{each.distance:.2f}",
+        ):
             assert text in each.sentence
     assert found.findings[0].sentence.startswith("On Breast Cancer, with ")
     assert "200 changed models of a neural network (mlp) in 8 kinds" in found.simulated
@@ -112,7 +117,8 @@ def test_few_changed_models_are_told_as_few(tmp_path: Path) -> None:
     (found,) = verdict(results, tables).findings
     assert "With 4 changed models this is sure for nobody: it takes 73." in found.sentence
     assert " of 4 changed models (" in found.sentence
-    assert "20 of 20 who ask (100.0 %; 95 % interval: 83.9 to 100.0)" in found.sentence
+    served = "20 of 20 who ask (100.0 %; 95 % interval for people like these: 83.9 to 100.0)"
+    assert served in found.sentence
     assert tables["people_above_bar"]["sure"].tolist() == [0, 0]
     assert tables["people_above_bar"]["method"].tolist() == ["kdtree", "any"]
 
@@ -187,7 +193,7 @@ def test_several_base_models_are_told_as_such(tmp_path: Path) -> None:
     results = tabled(plan, tmp_path, jobs=1)
     said = verdict(results, read_tables(tmp_path))
     assert "get advice that the base models accept" in said.findings[0].sentence
-    assert "over 19 people" in said.findings[0].sentence
+    assert "people like these, from 19 of 2 base models: " in said.findings[0].sentence
     assert "5 changed models of a neural network (mlp) in 2 kinds for each of 2 base models" in (
         said.simulated
     )
@@ -344,6 +350,30 @@ def test_it_says_whose_answers_these_are(tmp_path: Path, feasible: bool) -> None
     for table in readable_tables(tables):
         captioned = "the nearest found that pass each method" in as_latex(table)
         assert captioned == (feasible and table.name in ("full_results", "family_results"))
+
+
+def test_several_successors_are_not_one_kind_of_change(tmp_path: Path) -> None:
+    table, described = loans(300), {"target": "approved", "favourable": "yes"}
+    rows, fewer = table[["income", "debts"]], table[["income"]]
+    today = LogisticRegression(max_iter=1000).fit(rows, table["approved"])
+    strict = LogisticRegression(max_iter=1000).fit(rows, (rows["income"] > 4200).map(YES))
+    loose = LogisticRegression(max_iter=1000).fit(fewer, table["approved"])
+    results = evaluate(
+        table, today, ["kdtree"], ["bootstrap(replicates=2)"], factuals=8, out=tmp_path, jobs=1,
+        successors={"strict": strict, "loose": loose}, publish=False, **described,
+    )  # fmt: skip
+    said = verdict(results, build_tables(results))
+    both = "the mean of the successors strict and loose"
+    assert f"The weakest kind of change is {both}: " in said.findings[0].on_average
+    assert f"The average leaves out {both}." in said.simulated
+    alone = results.plan.model_copy(update={"successors": {"strict": ""}})
+    variants = build_tables(results)["variants"]
+    assert "The average leaves out the successor." in simulated_words(
+        alone.model_copy(update={"families": ("bootstrap(replicates=2)", "successor")}),
+        variants,
+        "mlp",
+        ["bootstrap(replicates=2)"],
+    )
 
 
 def test_letters_are_no_methods_answers(tmp_path: Path) -> None:

@@ -478,7 +478,8 @@ def _split(table: pd.DataFrame, labels: npt.NDArray[np.int8], split: str | Split
         expected = f"one of: {', '.join(PARTS)}"
         refuse_first(f"split column {split!r}", values, unknown_part, expected)
         if set(values) == {"train", "test"}:
-            return Split.of_two(*(np.flatnonzero(values == p) for p in ("train", "test")), labels)
+            train, test = (np.flatnonzero(values == part) for part in ("train", "test"))
+            return Split.of_two(train, test, labels)
         split = Split(*(np.flatnonzero(values == part) for part in PARTS))
     positions = {part: getattr(split, part) for part in PARTS}
     for part in PARTS:
