@@ -111,7 +111,10 @@ def evaluate(
         Seeds of the base models, the most people to explain per base model, or their row ids.
     feasible
         Whether people are only told what they can do (see `Action`), or answers are tested as
-        published. By default they are feasible, except on the paper's datasets.
+        published. By default they are feasible, except on the paper's datasets: the numbers of a
+        method are then those of the nearest rows found that people can be told and that pass its
+        own test, and often hold less and are nearer than what it proposes. To test its own
+        proposals, say False.
     limit
         Whether to look for the limit as well: how far people would have to go at least for a
         change that the changed models accept.
@@ -148,6 +151,9 @@ def evaluate(
         Whether to write tables and report; by default if `out` is given.
     same_plan
         Whether to refuse a directory that holds a run of another plan.
+    **data
+        What a table needs beside: `target`, the column with the outcome, `favourable`, the value of
+        it that people want, and whatever else `own_task` takes (`id_column`, `split`, `actions`).
 
     Returns
     -------

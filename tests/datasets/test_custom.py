@@ -251,7 +251,7 @@ NEARLY = ["12.5"] * 115 + ["n.a.", "1,5", "x", "y", "z"]
         (
             FRAME.assign(part="train"),
             {"split": "part"},
-            "the split has no row in the part 'update'",
+            "no row in the part 'update'; expected rows in each of .* or train and test only",
         ),
         (FRAME, {"name": "a/b"}, "'a/b' cannot name a dataset"),
         (FRAME, {"name": "heloc"}, "'heloc' is an embedded dataset"),
@@ -266,6 +266,22 @@ def test_bad_tables_are_refused_by_name(
 ) -> None:
     with pytest.raises(InputError, match=message):
         loan_task(frame, **changes)
+
+
+def test_a_split_into_train_and_test_is_enough() -> None:
+    """Training rows stay what they are: a fitted model was fitted on them."""
+    part = np.where(np.arange(120) % 3 > 0, "train", "test")
+    found = loan_task(FRAME.assign(part=part), split="part").split
+    assert found.train.tolist() == np.flatnonzero(part == "train").tolist()
+    shared = found.update, found.validation, found.test
+    assert [len(each) for each in shared] == [8, 8, 24]
+    assert sorted(np.concatenate(shared)) == np.flatnonzero(part == "test").tolist()
+    again = loan_task(FRAME.assign(part=part), split="part").split
+    assert again.update.tolist() == found.update.tolist()
+    assert again.validation.tolist() == found.validation.tolist()
+    few = np.where(np.arange(120) < 115, "train", "test")
+    with pytest.raises(InputError, match="needs 5 of each label there; got "):
+        loan_task(FRAME.assign(part=few), split="part")
 
 
 def test_bad_splits_are_refused() -> None:

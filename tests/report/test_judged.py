@@ -54,12 +54,13 @@ def test_it_comes_first_on_every_surface(audited: tuple[Results, str], tmp_path:
     assert unescape(results._repr_html_()).split("<p", 2)[1].endswith(f">{words}</p>\n")
     shown = CliRunner().invoke(app, ["show", str(results.folder)])
     assert shown.stdout.splitlines()[0] == words
-    assert "Letters that a refit refuses" in shown.stdout
+    assert "Advice that a refit refuses" in shown.stdout
     page = unescape((results.folder / "report" / "index.html").read_text())
     first = page.index('id="verdict"')
     model, _, refit = words.partition(" A refit of it ")
     told = f' class="judged">{model} Data: 240 rows with 4 features.<'
     assert page[first:].split("<p", 2)[1].startswith(told)
+    refit = refit.replace("--split", "<code>--split</code>")
     assert page.count(f'<p class="judged">A refit of it {refit}</p>') == 1
     pytest.importorskip("xlsxwriter", reason="XlsxWriter is not installed (extra: xlsx)")
     sheets = read(results.to_xlsx(tmp_path / "audit.xlsx"))
@@ -73,7 +74,7 @@ def test_its_numbers_are_those_of_the_table(audited: tuple[Results, str]) -> Non
     words = judged_words(tables)
     for name, of, what in (
         ("people_differ", "test_rows", "people"),
-        ("letters_refused", "letters", "letters"),
+        ("letters_refused", "letters", "pieces of advice"),
     ):
         share = f"{first[name]} of {first[of]} {what} ({first[f'{name}_percent']:.1f} %)"
         assert share in words
@@ -110,6 +111,7 @@ def row(**values: Any) -> dict[str, Any]:
     return usual | values
 
 
+REMEDY = "If it was fitted on other rows and you know which, name them with --split COLUMN."
 JUDGED = "Judged: the GradientBoostingClassifier (sklearn) of pickle:today.pkl, as it is. "
 NONE: dict[str, Any] = {"letters_refused": 0, "letters_refused_percent": 0.0}
 SAME: dict[str, Any] = {"people_differ": 0, "people_differ_percent": 0.0}
@@ -118,24 +120,25 @@ CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
     "other": (
         [row(), row(method="kdtree", letters=30)],
         f"{JUDGED}A refit of it on the 2,000 training rows decides 37 of 1,200 people (3.1 %) "
-        "differently and refuses 4 of 60 letters (6.7 %) that the judged model accepts: read the "
-        "families that retrain with that in mind.",
+        "differently and refuses 4 of 60 pieces of advice (6.7 %) that the judged model accepts: "
+        f"read the families that retrain with that in mind. {REMEDY}",
     ),
     "another learner": (
         [row(refit_by="sklearn:LogisticRegression")],
         f"{JUDGED}Its refits are by sklearn:LogisticRegression. Trained on the 2,000 training "
-        "rows, this decides 37 of 1,200 people (3.1 %) differently and refuses 4 of 60 letters "
-        "(6.7 %) that the judged model accepts: read the families that retrain with that in mind.",
+        "rows, this decides 37 of 1,200 people (3.1 %) differently and refuses 4 of 60 pieces of "
+        "advice (6.7 %) that the judged model accepts: read the families that retrain with that in "
+        "mind.",
     ),
     "the same": (
         [row(**SAME, **NONE)],
         f"{JUDGED}A refit of it on the 2,000 training rows decides all 1,200 people as it does, "
-        "and accepts all 60 letters that it accepts.",
+        "and accepts all 60 pieces of advice that it accepts.",
     ),
     "no letters": (
         [row(letters=0, letters_refused=0, letters_refused_percent=float("nan"))],
         f"{JUDGED}A refit of it on the 2,000 training rows decides 37 of 1,200 people (3.1 %) "
-        "differently: read the families that retrain with that in mind.",
+        f"differently: read the families that retrain with that in mind. {REMEDY}",
     ),
     "no refit": (
         [row(no_refit="today is used as it is and cannot be fitted again")],

@@ -265,6 +265,13 @@ def page_of(results: Results, folder: Path) -> Path:
     return path
 
 
+def test_a_table_that_is_cut_off_shows_that_there_is_more(show: Open, written: Path) -> None:
+    """A cover moves with the table and hides a shadow that does not, at the end only."""
+    page = show(written, width=390)
+    said = "each => getComputedStyle(each).backgroundAttachment"
+    assert page.eval_on_selector(".scroll", said) == "local, scroll"
+
+
 def test_the_page_says_that_it_does_not_list_everybody(
     show: Open, advised_run: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

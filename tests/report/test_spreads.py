@@ -54,7 +54,7 @@ def test_the_spread_of_one_model_with_several_seeds_is_over_draws(without_seeds:
     assert f"(95 % interval over people: {low:.1f} to {high:.1f})" in said
     (found,) = verdict(without_seeds, tables).findings
     assert "13 of 30 people of 3 draws get" in found.sentence
-    assert "95 % interval over 23 people" in found.sentence
+    assert "95 % interval for people like these, from 23 of 3 draws: " in found.sentence
 
 
 def test_the_spread_of_networks_is_over_base_models() -> None:

@@ -10,18 +10,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from changeproof import Plan, Results, build_tables, evaluate
 from changeproof.methods.method import Candidates, Factuals, Method
 from changeproof.report.document import document
+from changeproof.report.formats import as_latex
 from changeproof.report.page.write import build_payload, page_of, render
 from changeproof.report.scores import Scores, move_words
 from changeproof.report.scores import sentence as ranking_sentence
 from changeproof.report.verdict import Finding, not_simulated_words, simulated_words, verdict
-from changeproof.tables.registry import read_tables
+from changeproof.tables.registry import read_tables, readable_tables
+from changeproof.tables.which_answers import answers_words
 from loans import loans
 from tabled import tabled
 
+YES = {True: "yes", False: "no"}
 LOGISTIC = "sklearn:LogisticRegression"
 
 
@@ -65,7 +69,10 @@ def test_every_number_is_in_the_tables(quick_run: Results) -> None:
         assert each.weakest_holds in (None, families.min())
         assert (each.weakest is None) == (families.min() == families.max())
         assert " who ask (" in each.sentence
-        for text in (f"over 25 people: {each.low:.1f} to {each.high:.1f}", f"{each.distance:.2f}"):
+        for text in (
+            f"for people like these, from 25: {each.low:.1f} to {each.high:.1f}",
+            f"{each.distance:.2f}",
+        ):
             assert text in each.sentence
     assert found.findings[0].sentence.startswith("On Breast Cancer, with ")
     assert "200 changed models of a neural network (mlp) in 8 kinds" in found.simulated
@@ -110,7 +117,8 @@ def test_few_changed_models_are_told_as_few(tmp_path: Path) -> None:
     (found,) = verdict(results, tables).findings
     assert "With 4 changed models this is sure for nobody: it takes 73." in found.sentence
     assert " of 4 changed models (" in found.sentence
-    assert "20 of 20 who ask (100.0 %; 95 % interval: 83.9 to 100.0)" in found.sentence
+    served = "20 of 20 who ask (100.0 %; 95 % interval for people like these: 83.9 to 100.0)"
+    assert served in found.sentence
     assert tables["people_above_bar"]["sure"].tolist() == [0, 0]
     assert tables["people_above_bar"]["method"].tolist() == ["kdtree", "any"]
 
@@ -185,7 +193,7 @@ def test_several_base_models_are_told_as_such(tmp_path: Path) -> None:
     results = tabled(plan, tmp_path, jobs=1)
     said = verdict(results, read_tables(tmp_path))
     assert "get advice that the base models accept" in said.findings[0].sentence
-    assert "over 19 people" in said.findings[0].sentence
+    assert "people like these, from 19 of 2 base models: " in said.findings[0].sentence
     assert "5 changed models of a neural network (mlp) in 2 kinds for each of 2 base models" in (
         said.simulated
     )
@@ -319,3 +327,62 @@ def test_columns_that_nobody_can_change_are_named(tmp_path: Path) -> None:
 def test_embedded_datasets_are_as_published(quick_run: Results) -> None:
     notes = verdict(quick_run, read_tables(quick_run.folder)).notes
     assert not any("what may change" in note for note in notes)
+
+
+@pytest.mark.parametrize("feasible", [True, False])
+def test_it_says_whose_answers_these_are(tmp_path: Path, feasible: bool) -> None:
+    """What people can be told is not what a method proposes, and may hold much less."""
+    results = audited(
+        ["kdtree"], ["bootstrap(replicates=2)"], tmp_path, factuals=5, feasible=feasible
+    )
+    tables = build_tables(results)
+    lines = verdict(results, tables).lines
+    said = [line for line in lines if line.startswith("Answers are ")]
+    assert said == [answers_words(feasible)]
+    assert ("--as-published (in Python feasible=False)" in said[0]) == feasible
+    assert ("as published: what the methods propose" in said[0]) != feasible
+    # As published nobody is advised, so nobody is asked what people cannot change.
+    assert any("--immutable" in line for line in lines) == feasible
+    page, whole = page_of(results, tables).decode(), document(results, tables)
+    assert page.count('<p class="note">Answers are ') == 1
+    assert json.loads(json.dumps(whole))["verdict"]["lines"].count(said[0]) == 1
+    assert str(results).count("Answers are ") == 1
+    for table in readable_tables(tables):
+        captioned = "the nearest found that pass each method" in as_latex(table)
+        assert captioned == (feasible and table.name in ("full_results", "family_results"))
+
+
+def test_several_successors_are_not_one_kind_of_change(tmp_path: Path) -> None:
+    table, described = loans(300), {"target": "approved", "favourable": "yes"}
+    rows, fewer = table[["income", "debts"]], table[["income"]]
+    today = LogisticRegression(max_iter=1000).fit(rows, table["approved"])
+    strict = LogisticRegression(max_iter=1000).fit(rows, (rows["income"] > 4200).map(YES))
+    loose = LogisticRegression(max_iter=1000).fit(fewer, table["approved"])
+    results = evaluate(
+        table, today, ["kdtree"], ["bootstrap(replicates=2)"], factuals=8, out=tmp_path, jobs=1,
+        successors={"strict": strict, "loose": loose}, publish=False, **described,
+    )  # fmt: skip
+    said = verdict(results, build_tables(results))
+    both = "the mean of the successors strict and loose"
+    assert f"The weakest kind of change is {both}: " in said.findings[0].on_average
+    assert f"The average leaves out {both}." in said.simulated
+    alone = results.plan.model_copy(update={"successors": {"strict": ""}})
+    variants = build_tables(results)["variants"]
+    assert "The average leaves out the successor." in simulated_words(
+        alone.model_copy(update={"families": ("bootstrap(replicates=2)", "successor")}),
+        variants,
+        "mlp",
+        ["bootstrap(replicates=2)"],
+    )
+
+
+def test_letters_are_no_methods_answers(tmp_path: Path) -> None:
+    table = loans(300)
+    letters = table[table["approved"] == "no"].head(20).assign(debts=0)
+    letters = letters[["applicant", "income", "debts", "purpose", "owner", "member"]]
+    results = audited(
+        [], ["bootstrap(replicates=2)"], tmp_path,
+        counterfactuals={"letters": letters.rename(columns={"applicant": "id"})},
+    )  # fmt: skip
+    said = verdict(results, build_tables(results)).lines
+    assert not any(line.startswith("Answers are ") for line in said)

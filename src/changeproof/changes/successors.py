@@ -82,7 +82,7 @@ class Successors(Family):
     """
 
     name = SUCCESSOR
-    label = Label("Successor", "next", "Succes- sor")
+    label = Label("Successor", "succ.", "Succes- sor")
     summary = "the models that came after today's, as they are"
     source = "changeproof, docs/successor.md"
     trains = False

@@ -101,7 +101,8 @@ TABLE = {
         encoding=(str, "The encoding of a CSV file: latin-1, utf-16, …", "NAME", "utf-8"),
         split=(
             str,
-            "The column that says train, update, validation or test.",
+            "The column that says train, update, validation or test; or train and test only, and "
+            "the test rows are shared out.",
             "COLUMN",
             "stratified 50/10/10/30",
         ),

@@ -100,8 +100,8 @@ def own_task(
         and advice leaves them alone. By default they are refused, or as they are where `taken` is
         given.
     split
-        A column that says train, update, validation or test, or a `Split`. By default the
-        stratified split of the protocol.
+        A column that says train, update, validation or test, or a `Split`. A column may also say
+        train and test only: see `Split.of_two`. By default the stratified split of the protocol.
     actions
         What may change, by feature: ``{"age": {"change": "increase"}, "sex": {"change": "none"}}``
         or `Action` objects. Other features may change freely, inside the range of the data.
@@ -477,11 +477,17 @@ def _split(table: pd.DataFrame, labels: npt.NDArray[np.int8], split: str | Split
         unknown_part = ~values.isin(PARTS).to_numpy()
         expected = f"one of: {', '.join(PARTS)}"
         refuse_first(f"split column {split!r}", values, unknown_part, expected)
+        if set(values) == {"train", "test"}:
+            train, test = (np.flatnonzero(values == part) for part in ("train", "test"))
+            return Split.of_two(train, test, labels)
         split = Split(*(np.flatnonzero(values == part) for part in PARTS))
     positions = {part: getattr(split, part) for part in PARTS}
     for part in PARTS:
         if not len(positions[part]):
-            raise InputError(f"the split has no row in the part {part!r}")
+            raise InputError(
+                f"the split has no row in the part {part!r}; expected rows in each of "
+                f"{', '.join(PARTS)}, or train and test only: the test rows are then shared out"
+            )
     taken = np.concatenate(list(positions.values()))
     if taken.min() < 0 or taken.max() >= len(labels) or len(np.unique(taken)) < len(taken):
         raise InputError(

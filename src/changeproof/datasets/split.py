@@ -40,6 +40,32 @@ class Split:
         return cls(train, update, validation, test)
 
     @classmethod
+    def of_two(
+        cls,
+        train: Integers,
+        test: Integers,
+        labels: npt.NDArray[np.int8],
+        seed: int = SPLIT_SEED,
+    ) -> Self:
+        """Keep the training rows, and share out the test rows.
+
+        20 % become the update pool and 20 % validation rows, as the protocol shares out what is no
+        training row; 60 % stay test rows. Stratified, by the seed of the protocol's split.
+        """
+        counts = np.bincount(labels[test], minlength=2)
+        if counts.min() < 5:
+            raise InputError(
+                "a split into train and test only takes update pool and validation rows from the "
+                f"test rows, and needs 5 of each label there; got {counts[0]} adverse and "
+                f"{counts[1]} favourable"
+            )
+        if np.bincount(labels[train], minlength=2).min() == 0:
+            raise InputError("the split's part 'train' has rows of one class only")
+        update, remainder = _cut(test, 0.2, labels, seed)
+        validation, kept = _cut(remainder, 0.25, labels, seed)
+        return cls(train, update, validation, kept)
+
+    @classmethod
     def by_time(
         cls, times: npt.NDArray[Any], labels: npt.NDArray[np.int8], seed: int = SPLIT_SEED
     ) -> Self:

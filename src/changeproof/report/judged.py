@@ -14,6 +14,8 @@ from changeproof.tables.names import dataset_name
 OBJECT = "object:"
 DIFFER, REFUSED = "people_differ", "letters_refused"
 KEEP_IN_MIND = "read the families that retrain with that in mind"
+# The remedy: a clone that is fitted on the same rows differs by its change alone.
+NAME_ROWS = "If it was fitted on other rows and you know which, name them with --split COLUMN."
 
 
 def judged_words(tables: Tables) -> str:
@@ -65,17 +67,24 @@ def _refit(row: Row) -> str:
     if row["refit_by"]:
         who = f"Its refits are by {row['refit_by']}. Trained {rows}, this"
     if not (differ or refused):
-        also = f", and accepts all {letters:,} letters that it accepts" if letters else ""
+        also = f", and accepts all {_pieces(letters)} that it accepts" if letters else ""
         return f"{who} decides all {people:,} people as it does{also}."
     words = (
         f"{who} decides {differ:,} of {people:,} people {_share(row, 'people_differ')} differently"
     )
     if letters:
         words += (
-            f" and refuses {refused:,} of {letters:,} letters {_share(row, 'letters_refused')} "
+            f" and refuses {refused:,} of {_pieces(letters)} {_share(row, 'letters_refused')} "
             "that the judged model accepts"
         )
-    return f"{words}: {KEEP_IN_MIND}."
+    # What is fitted by another learner differs in any case.
+    remedy = "" if row["refit_by"] else f" {NAME_ROWS}"
+    return f"{words}: {KEEP_IN_MIND}.{remedy}"
+
+
+def _pieces(count: int) -> str:
+    """Return how many answers these are: of methods, or letters that are out."""
+    return f"{count:,} {'piece' if count == 1 else 'pieces'} of advice"
 
 
 def _share(row: Row, name: str) -> str:

@@ -26,6 +26,7 @@ from changeproof.tables.display import Tables, listed, number, percent, same_bas
 from changeproof.tables.model import AS_IT_IS, MODEL
 from changeproof.tables.names import dataset_name, family_name, method_name
 from changeproof.tables.people import ABOVE_BAR, ANY, INTERVALS
+from changeproof.tables.which_answers import answers_words
 
 # Up to so many levels or names are listed; of more, only the number is given.
 FEW = 5
@@ -146,7 +147,10 @@ def verdict(results: StoredResults, tables: Tables) -> Verdict:
     )
     notes = tuple(who_asked(results))
     if results.plan.methods:
-        notes += tuple(no_constraints([results.task(name) for name in plan.datasets]))
+        notes += (answers_words(plan.feasible),)
+        # Whoever tests answers as published compares methods, and advises nobody.
+        if plan.feasible:
+            notes += tuple(no_constraints([results.task(name) for name in plan.datasets]))
     return Verdict(
         judged_words(tables),
         findings,
@@ -334,7 +338,7 @@ def _average_words(found: Finding, plan: Plan, whose: str) -> Iterator[str]:
     assert found.holds is not None and found.distance is not None
     interval = ""
     if found.low is not None and found.high is not None:
-        over = f"95 % interval over {found.people} people{whose}"
+        over = f"95 % interval for people like these, from {found.people}{whose}"
         interval = f"; {over}: {found.low:.1f} to {found.high:.1f}"
     yield f"On average it holds in {_models(found.holds, found.models)}{interval})."
     yield f"It asks people to {move_words(found.distance)}."
@@ -343,9 +347,9 @@ def _average_words(found: Finding, plan: Plan, whose: str) -> Iterator[str]:
         return
     if found.weakest is not None and found.weakest_holds is not None:
         weak = percent(found.weakest_holds)
-        yield f"The weakest kind of change is {in_sentence(found.weakest)}: {weak}."
+        yield f"The weakest kind of change is {_kind(found.weakest, plan)}: {weak}."
     elif len(plan.families) == 1:
-        yield f"The only kind of change is {in_sentence(plan.families[0])}."
+        yield f"The only kind of change is {_kind(plan.families[0], plan)}."
     else:
         yield "It holds equally often under every kind of change."
 
@@ -395,7 +399,7 @@ def _served(found: Finding) -> str:
     # People of several base models are much the same people.
     bases = max(1, found.base_models)
     low, high = share_interval(round(found.accepted / bases), round(found.asked / bases))
-    interval = f"95 % interval: {100 * low:.1f} to {100 * high:.1f}"
+    interval = f"95 % interval for people like these: {100 * low:.1f} to {100 * high:.1f}"
     accepts = "today's model accepts" if found.base_models == 1 else "the base models accept"
     share = f"{percent(found.served)}; {interval}"
     return f"{found.accepted} of {found.asked} who ask ({share}) get advice that {accepts}."
@@ -416,6 +420,14 @@ def in_sentence(family: str) -> str:
     name = family_name(family)
     known = without_settings(family) in builtin_family_names()
     return f"{name[0].lower()}{name[1:]}" if known else name
+
+
+def _kind(family: str, plan: Plan) -> str:
+    """Return a family's name within a sentence; of successors, which models they are."""
+    if family != SUCCESSOR:
+        return in_sentence(family)
+    names = list(plan.successors)
+    return f"the mean of the successors {listed(names)}" if len(names) > 1 else "the successor"
 
 
 def simulated_words(
@@ -443,7 +455,7 @@ def simulated_words(
     each = f" for each of {seeds} base models" if seeds > 1 else ""
     model = f"a neural network ({model})" if model.startswith(DEFAULT_MODEL) else model
     one = "one kind" if len(kinds) == 1 else f"{len(kinds)} kinds"
-    apart = [in_sentence(name) for name in plan.families if averaged and name not in averaged]
+    apart = [_kind(name, plan) for name in plan.families if averaged and name not in averaged]
     without = f" The average leaves out {listed(apart)}." if apart else ""
     if unchanged:
         same = listed([in_sentence(name) for name in unchanged])

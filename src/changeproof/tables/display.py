@@ -123,6 +123,8 @@ class Form:
         sections are called.
     over
         Says what means, or intervals, are over.
+    ending
+        Says what the caption ends with, where this depends on the run.
     compact
         Whether screens show means alone.
     """
@@ -134,6 +136,7 @@ class Form:
     section: Callable[[Row], str] | None = dataset_of
     section_heading: str = "Dataset"
     over: Callable[[Tables, pd.DataFrame], str] | None = None
+    ending: Callable[[Tables, pd.DataFrame], str] | None = None
     compact: bool = False
 
     def table(self, name: str, tables: Tables) -> Table | None:
@@ -150,10 +153,11 @@ class Form:
         if not sections:
             return None
         over = self.over(tables, frame) if self.over else ""
+        ending = self.ending(tables, frame) if self.ending else ""
         return Table(
             name,
             self.title.format(over=over),
-            self.caption.format(over=over),
+            self.caption.format(over=over) + ending,
             tuple(heading for heading, _ in columns),
             [(title, rows) for (_, title), rows in sections.items()],
             self.section_heading if self.section else "",

@@ -87,12 +87,12 @@ def _by_method(tables: Tables, frame: pd.DataFrame) -> Sequence[Row]:
 
 FORMS = {
     MODEL: Form(
-        "Letters that a refit refuses",
-        "Letters (counterfactuals that the judged model accepts), and how many of them a refit of "
-        "that model on the training rows refuses.",
+        "Advice that a refit refuses",
+        "Pieces of advice (counterfactuals that the judged model accepts), and how many of them a "
+        "refit of that model on the training rows refuses.",
         (
             METHOD,
-            (Heading("Letters"), lambda row: int(row["letters"])),
+            (Heading("Pieces of advice", short="Advice"), lambda row: int(row["letters"])),
             (Heading("Refused"), lambda row: int(row["letters_refused"])),
             (Heading("Refused (%)"), lambda row: fixed(row["letters_refused_percent"], 1)),
         ),

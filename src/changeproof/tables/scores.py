@@ -36,6 +36,7 @@ from changeproof.tables.display import (
     metric_heading,
     spread,
 )
+from changeproof.tables.which_answers import feasible_words
 
 # The table that says which families count in numbers over all families.
 FAMILIES = "families"
@@ -329,6 +330,7 @@ FORMS = {
             ),
         ),
         over=spread,
+        ending=feasible_words,
     ),
     "family_results": Form(
         "Empirical robustness by family of change (%)",
@@ -336,6 +338,7 @@ FORMS = {
         _family_columns,
         rows=_by_family,
         over=spread,
+        ending=feasible_words,
         compact=True,
     ),
     "generation_seconds": Form(

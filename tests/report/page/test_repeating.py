@@ -6,8 +6,10 @@ import json
 import shutil
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 
 from changeproof import Plan, Results, evaluate
 from changeproof.report.page.provenance import provenance
@@ -31,6 +33,7 @@ def test_the_plan_of_own_data_runs_in_another_directory(tmp_path: Path) -> None:
         publish=False,
     )
     told = provenance(results)
+    assert told["repeat"].startswith(f"Repeat it with: {told['command']}. The plan names files")
     assert told["beside"] and 'datasets = [\n    "data/data.task.parquet",\n]' in told["plan"]
     # Somebody else has it now, somewhere else.
     there = tmp_path / "theirs" / "run"
@@ -47,6 +50,28 @@ def test_the_plan_of_own_data_runs_in_another_directory(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         again = Results(tmp_path / f"again-{where.name}").table()
         pd.testing.assert_frame_equal(again, Results(there).table(), check_dtype=False)
+
+
+def test_what_no_run_keeps_has_to_be_passed_again(tmp_path: Path) -> None:
+    """A plan that names an object repeats nothing, so nobody is told to try."""
+    described = {"target": "approved", "favourable": "yes", "id_column": "applicant"}
+    table = loans(200)
+    rows = table[["income", "debts"]]
+    model = LogisticRegression(max_iter=1000).fit(rows, table["approved"])
+
+    def no_debts(context: Any, factuals: Any) -> Any:
+        return factuals.rows + 1.0
+
+    results = evaluate(
+        table, model, [no_debts, "kdtree"], ["bootstrap(replicates=2)"], factuals=3,
+        out=tmp_path / "run", jobs=1, publish=False, **described,
+    )  # fmt: skip
+    told = provenance(Results(tmp_path / "run"))
+    assert told["command"] == ""
+    assert "keeps no copy of the model and no-debts. Repeat the command" in told["repeat"]
+    tables = results.tables()
+    page = page_of(results, tables).decode()
+    assert told["repeat"] in page and "run --plan plan.toml" not in page
 
 
 def test_a_page_does_not_say_where_somebody_keeps_a_run(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ FACTUAL = "factual:"
 DASH = "\N{EN DASH}"
 SIMULATED = (
     "family", "models", "letters broken (least / median / most)",
-    "decisions changed % (least / median / most)", "models that break as many",
-    "models that change as many",
+    "decisions changed % (least / median / most)", "models that break at least as many",
+    "models that change at least as many",
 )  # fmt: skip
 RENEWED = (
     "id", "further change", "distance of the letter", "of the further change", "of both",
@@ -95,7 +95,11 @@ def _verdict(rows: pd.DataFrame, counted: Collection[str]) -> Iterator[str]:
     if not known:
         yield "The successor is known by its scores of the letters only."
     else:
-        yield f"{text}; {_models(changing, models, 'change')} as many." if models else f"{text}."
+        yield (
+            f"{text}; {_models(changing, models, 'change')} at least as many."
+            if models
+            else f"{text}."
+        )
     text = f"It breaks {broken} of {_count(int(whole['letters']), 'letter')}"
     if not models:
         yield f"{text}. Nothing was simulated beside it."
@@ -113,7 +117,7 @@ def _verdict(rows: pd.DataFrame, counted: Collection[str]) -> Iterator[str]:
     elif broken:
         worst = listed([family_name(str(family)) for family in each.index[each == most]])
         as_many = _models(int(whole["models_break_as_many"]), models, "break")
-        text += f"; {as_many} as many, and the most is {most} ({worst})"
+        text += f"; {as_many} at least as many, and the most is {most} ({worst})"
     yield f"{text}."
     yield _within(changing > 0 if known else None, broken <= most)
     if more:

@@ -12,16 +12,20 @@ import pandas as pd
 import tomli_w
 
 from changeproof import __version__
+from changeproof.changes import SUCCESSOR, family_names
 from changeproof.datasets import dataset_records
 from changeproof.datasets.task import Task
 from changeproof.errors import visible
 from changeproof.evaluation.fragility import fragile_picks
 from changeproof.fingerprints.things import library_versions, package_version
+from changeproof.methods import method_names
+from changeproof.plugins import without_settings
+from changeproof.report.judged import OBJECT
 from changeproof.report.page.parts import Part, Source, folded, heading, muted, table, text
 from changeproof.runs.plan import PRESETS, Plan
 from changeproof.runs.results import StoredResults
 from changeproof.tables import names
-from changeproof.tables.display import Tables
+from changeproof.tables.display import Tables, listed
 from changeproof.tables.model import FORMS, MODEL
 from changeproof.workers.interpreter import processor_name
 
@@ -69,7 +73,7 @@ def run_section(source: Source) -> list[Part]:
         *_judged(source.tables),
         heading("The plan"),
         {"code": run["plan"]},
-        text(f"Repeat it with: {run['command']}. {BESIDE if run['beside'] else ''}".strip()),
+        text(run["repeat"]),
         {"file": "plan.toml", "button": "plan.toml", "content": run["plan"]},
         heading("Data"),
         table("Data", list(known), data, texts=len(known)),
@@ -135,8 +139,9 @@ def provenance(results: StoredResults) -> dict[str, Any]:
     fingerprints = sorted(piece.fingerprint for piece in pieces)
     return {
         "plan": plan_toml(plan),
-        "command": command(plan),
+        "command": "" if kept_nowhere(results) else command(plan),
         "beside": bool(kept_files(plan)),
+        "repeat": repeat_words(results),
         "versions": {"changeproof": __version__, "python": platform.python_version()}
         | library_versions()
         | ({"torch": package_version("torch")} if package_version("torch") else {}),
@@ -175,6 +180,32 @@ def command(plan: Plan) -> str:
     presets = {name: Plan.checked(values(), record=True) for name, values in PRESETS.items()}
     same = (f"--preset {name}" for name, preset in presets.items() if plan == preset)
     return f"changeproof run {next(same, '--plan plan.toml')}"
+
+
+def repeat_words(results: StoredResults) -> str:
+    """Say how to repeat a run; a plan alone cannot, of what no run keeps."""
+    if passed := kept_nowhere(results):
+        return (
+            f"The plan alone does not repeat it: a run keeps no copy of {listed(passed)}. Repeat "
+            "the command or the call that made it (changeproof audit, or cp.evaluate in Python), "
+            "with the same passed again; the plan names everything else."
+        )
+    plan = results.plan
+    return f"Repeat it with: {command(plan)}. {BESIDE if kept_files(plan) else ''}".strip()
+
+
+def kept_nowhere(results: StoredResults) -> list[str]:
+    """Return what was passed as an object, or read once from a file, so that no plan names it."""
+    plan, judged = results.plan, results.manifest.judged
+    passed = []
+    if plan.model.startswith(OBJECT):
+        reference = OBJECT if judged is None else judged.reference
+        passed.append("the model" if reference.startswith(OBJECT) else f"the model ({reference})")
+    if plan.successors:
+        passed.append(f"the models that came after it ({listed(list(plan.successors))})")
+    known = {*method_names(), *family_names(), SUCCESSOR}
+    names = [without_settings(each) for each in (*plan.methods, *plan.families)]
+    return passed + [name for name in names if ":" not in name and name not in known]
 
 
 def kept_files(plan: Plan) -> list[str]:
