@@ -66,7 +66,9 @@ def read_counterfactuals(
     source
         A CSV or Parquet file, or a frame, with one row per person: the id of the person and the
         features of the counterfactual in original units. If features are missing, the tool found
-        nothing for this person. Or a folder of letters, as `changeproof letters` wrote it.
+        nothing for this person; but where the task keeps missing values as values, a gap is one of
+        them, and only a row of gaps is no counterfactual. Or a folder of letters, as
+        `changeproof letters` wrote it.
     task
         The task that the people belong to.
     id_column
@@ -88,7 +90,7 @@ def read_counterfactuals(
     notes = [str(note) for note in frame.attrs.get("notes", ())]
     features = _features(where, frame, task, column, notes)
     row_ids = row_ids_of(where, frame[column], task)
-    missing = features.isna().to_numpy()
+    missing = _missing(features, task)
     complete = np.asarray(~missing.any(axis=1), dtype=np.bool_)
     rows = np.full((len(frame), task.n_features), np.nan)
     try:
@@ -196,6 +198,13 @@ def _features(
     if extra:
         notes.append(f"columns that are not features were ignored: {', '.join(extra)}")
     return frame[wanted].set_axis(pd.Index(frame[id_column].tolist(), dtype=object), axis=0)
+
+
+def _missing(features: pd.DataFrame, task: Task) -> Booleans:
+    """Return which cells lack a value: a gap is one in a feature whose missing values are values."""
+    empty = features.isna().to_numpy()
+    gaps = np.array([feature.missing is not None for feature in task.features])
+    return np.asarray(empty & (~gaps | empty.all(axis=1, keepdims=True)))
 
 
 def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
