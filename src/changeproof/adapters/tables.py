@@ -201,7 +201,7 @@ def _features(
 
 
 def _missing(features: pd.DataFrame, task: Task) -> Booleans:
-    """Return which cells lack a value: a gap is one in a feature whose missing values are values."""
+    """Return which cells lack a value; a gap is one where missing values are values."""
     empty = features.isna().to_numpy()
     gaps = np.array([feature.missing is not None for feature in task.features])
     return np.asarray(empty & (~gaps | empty.all(axis=1, keepdims=True)))
