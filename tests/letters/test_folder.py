@@ -16,13 +16,16 @@ import pytest
 from advised import ACTIONS, LOGISTIC, applicants
 from changeproof import (
     InputError,
+    Observer,
     Results,
     evaluate,
     explain,
+    own_task,
     read_counterfactuals,
     recommend,
     write_letters,
 )
+from changeproof.errors import as_options
 from changeproof.letters.pdf import as_pdf, find_browser
 from command_line import call
 
@@ -177,6 +180,61 @@ def test_letters_in_german(audit: Results, tmp_path: Path) -> None:
     assert all("Thank you" not in text and "The Bank" in text for text in texts)
 
 
+DATA: dict[str, Any] = {"target": "approved", "favourable": "yes"}
+BRIEF: dict[str, Any] = {"families": ["bootstrap(replicates=2)"], "jobs": 1}
+
+
+def by_age() -> pd.DataFrame:
+    """Return applicants whose age counts."""
+    table = applicants()
+    approved = table["income"] - 300 * table["debts"] + 60 * table["age"] > 5000
+    return table.assign(approved=np.where(approved, "yes", "no"))
+
+
+class TestLettersAlone:
+    """Audits that only test letters: nobody is advised."""
+
+    def test_nothing_hints_at_what_to_rule_out(self) -> None:
+        """Following it would refuse the letters that did not have to keep the rule."""
+        refused = by_age().query("approved == 'no'").head(3)
+        sent = refused.drop(columns="approved").assign(age=60).rename(columns={"applicant": "id"})
+        task = own_task(by_age(), id_column="applicant", **DATA)
+        assert "advice may ask people to change 'age'" in " ".join(task.notes)
+        told: dict[bool, list[str]] = {}
+        for alone in (True, False):
+            observer = Remembered()
+            evaluate(
+                task,
+                LOGISTIC,
+                [] if alone else ["kdtree"],
+                counterfactuals=sent,
+                observer=observer,
+                **BRIEF,
+            )
+            told[alone] = observer.notes
+        assert not [note for note in told[True] if "'age'" in note]
+        assert [note for note in told[False] if "'age'" in note]
+        assert "'age'" in " ".join(task.notes)
+
+    def test_ids_of_a_column_that_nobody_named_say_which_option_helps(self, letters: Path) -> None:
+        bare = applicants().drop(columns="applicant")
+        with pytest.raises(InputError, match="is not in task") as caught:
+            evaluate(bare, LOGISTIC, [], counterfactuals={"sent": letters}, **DATA, **BRIEF)
+        message = as_options(str(caught.value))
+        assert "its ids are 0, 1, 2, ..., the numbers of its rows" in message
+        assert message.endswith("if a column has the ids, pass --id-column COLUMN")
+
+
+class Remembered(Observer):
+    """What an observer was told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
 class TestRefusals:
     def test_who_gets_no_advice_gets_an_honest_letter(self, audit: Results, tmp_path: Path) -> None:
         task = audit.task(audit.shown.datasets[0])
@@ -259,7 +317,7 @@ def test_everybody_gets_what_is_recommended_to_them(tmp_path: Path) -> None:
     out = tmp_path / "letters"
     written = write_letters(results, out, pdf=False)
     told, choices = copies(out), {person: recommend(results, person) for person in copies(out)}
-    best = {person: each.method or each.most_often for person, each in choices.items()}
+    best = {p: str(each.method or each.most_often) for p, each in choices.items()}
     assert {person: letter["methods"] for person, letter in told.items()} == {
         person: [method] for person, method in best.items()
     }
@@ -287,11 +345,8 @@ def test_everybody_gets_what_is_recommended_to_them(tmp_path: Path) -> None:
 
 def test_letters_that_change_an_age_are_counted(audit: Results, tmp_path: Path) -> None:
     """The data have no rule about it; where there is one, nothing is said."""
-    table = applicants()
-    approved = table["income"] - 300 * table["debts"] + 60 * table["age"] > 5000
-    table["approved"] = np.where(approved, "yes", "no")
     results = evaluate(
-        table,
+        by_age(),
         LOGISTIC,
         ["kdtree"],
         ["bootstrap(replicates=3)"],

@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 
 from changeproof.adapters.letters import is_folder, read_letters
+from changeproof.datasets.find import dataset_names
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
+from changeproof.errors import InputError, setting
 from changeproof.feasible.feature import text_of
 from changeproof.methods.given import PREFIX, REASON, ROW_ID
 from changeproof.methods.method import Factuals
@@ -222,7 +223,7 @@ def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
         if key is None:
             raise InputError(
                 f"{where}: id {value} (row {number}) is not in task {task.name!r}; "
-                f"its ids are {', '.join(list(known)[:3])}, ..."
+                f"its ids are {', '.join(list(known)[:3])}, ...{_no_ids(task)}"
             )
         if known[key] in found:
             raise InputError(
@@ -231,6 +232,13 @@ def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
             )
         found[known[key]] = number
     return np.array(list(found), dtype=np.int64)
+
+
+def _no_ids(task: Task) -> str:
+    """Say what helps where rows of a task are numbered, and have no ids of their own."""
+    if task.given_ids is not None or task.name in dataset_names():
+        return ""
+    return f", the numbers of its rows; if a column has the ids, pass {setting(id_column='COLUMN')}"
 
 
 def _number(value: object) -> str:
