@@ -161,6 +161,7 @@ def test_further_choices_of_a_method_are_ways(tmp_path: Path, audit: Results) ->
         first = explain(results, person, "kdtree")
         every = [each for each in (first, *first.alternatives) if each.option.usable]
         assert [way["row"] for way in letter["ways"]] == [each.counterfactual for each in every]
+        assert letter["methods"] == ["kdtree"]
         assert len(letter["ways"]) > 1
 
 
@@ -177,6 +178,7 @@ def test_letters_in_german(audit: Results, tmp_path: Path) -> None:
     found = re.search(r"- Monatseinkommen von (\S+) auf (\S+) Euro erhöhen\.", "".join(texts))
     assert found is not None
     assert re.fullmatch(r"\d\.\d{3},\d\d", found[2])
+    assert all("Von dem, was sich überhaupt ändern lässt, sprach" in text for text in texts)
     assert all("Thank you" not in text and "The Bank" in text for text in texts)
 
 
@@ -223,6 +225,11 @@ class TestLettersAlone:
         message = as_options(str(caught.value))
         assert "its ids are 0, 1, 2, ..., the numbers of its rows" in message
         assert message.endswith("if a column has the ids, pass --id-column COLUMN")
+        # A column that no model takes is known: it is named.
+        task = own_task(applicants(), beside=["applicant"], drop=["applicant"], **DATA)
+        with pytest.raises(InputError, match="is not in task") as caught:
+            read_counterfactuals(letters, task)
+        assert as_options(str(caught.value)).endswith("of its rows; pass --id-column applicant")
 
 
 class Remembered(Observer):
@@ -251,7 +258,7 @@ class TestRefusals:
         text = next(out.glob("*.md")).read_text()
         assert "found none. That does not prove that there is none" in text
         assert "How sure" not in text
-        assert "What counted most against" in text
+        assert "Of what can change at all, this counted most against" in text
 
     def test_whom_the_model_accepts_is_told_so(self, audit: Results, tmp_path: Path) -> None:
         task, families = audit.task(audit.shown.datasets[0]), ["bootstrap(replicates=3)"]
@@ -293,7 +300,7 @@ def test_the_command_writes_what_is_recommended(audit: Results, tmp_path: Path) 
     assert choice.method is None  # from 20 models nobody can tell
     assert letter["methods"] == [choice.most_often]
     assert f"1 letter, 1 of them with advice (by {choice.most_often}), in {out}" in done.stdout
-    assert "1 letter with advice that is not recommended: it is not sure to hold" in done.stdout
+    assert "1 letter tells advice that is not recommended: none for this person is" in done.stdout
     text = next(out.glob("*.md")).read_text()
     assert "18 November 2026\n" in text
     assert "until June 2027." in text

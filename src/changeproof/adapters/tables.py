@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from changeproof.adapters.letters import is_folder, read_letters
-from changeproof.datasets.find import dataset_names
+from changeproof.datasets import dataset_names
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, setting
@@ -223,7 +223,7 @@ def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
         if key is None:
             raise InputError(
                 f"{where}: id {value} (row {number}) is not in task {task.name!r}; "
-                f"its ids are {', '.join(list(known)[:3])}, ...{_no_ids(task)}"
+                f"its ids are {', '.join(list(known)[:3])}, ...{_no_ids(task, text_of(value))}"
             )
         if known[key] in found:
             raise InputError(
@@ -234,10 +234,17 @@ def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
     return np.array(list(found), dtype=np.int64)
 
 
-def _no_ids(task: Task) -> str:
-    """Say what helps where rows of a task are numbered, and have no ids of their own."""
+def _no_ids(task: Task, wanted: str) -> str:
+    """Say what helps where rows of a task are numbered, and have no ids of their own.
+
+    The column that has the id is named, where it is one that the model does not take.
+    """
     if task.given_ids is not None or task.name in dataset_names():
         return ""
+    beside = (str(name) for name in task.beside if wanted in set(map(text_of, task.beside[name])))
+    column = next(beside, "")
+    if column:
+        return f", the numbers of its rows; pass {setting(id_column=column)}"
     return f", the numbers of its rows; if a column has the ids, pass {setting(id_column='COLUMN')}"
 
 

@@ -99,9 +99,19 @@ def letter_data(
             {"feature": name, "label": wording.label(name), "value": value}
             for name, value in first.filled_in.items()
         ],
-        "methods": list(dict.fromkeys(way["method"] for way in ways)),
+        "methods": _methods(answers, ways),
         "ways": ways,
     }
+
+
+def _methods(answers: Sequence[Explanation], ways: Sequence[dict[str, Any]]) -> list[str]:
+    """Return whose advice the ways are; a further choice is by the method that made it."""
+    told = {way["method"] for way in ways}
+    return [
+        each.method
+        for each in answers
+        if told & {each.method, *(other.method for other in each.alternatives)}
+    ]
 
 
 def _ways(answers: Sequence[Explanation], voice: Voice) -> list[dict[str, Any]]:

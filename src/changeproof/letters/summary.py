@@ -34,10 +34,11 @@ def _not_recommended(letters: Sequence[Letter]) -> Iterator[str]:
         return
     low, high = min(shares), max(shares)
     holds = f"{low} %" if low == high else f"{low} to {high} %"
+    tell, who = ("tells", "this person") if len(ways) == 1 else ("tell", "these people")
     yield (
-        f"{_count(len(ways), 'letter')} with advice that is not recommended: it is not sure to "
-        f"hold in at least {LEAST_PERCENT} % of the changed models. It is what holds most often "
-        f"for {'this person' if len(ways) == 1 else 'these people'}, in {holds} of them."
+        f"{_count(len(ways), 'letter')} {tell} advice that is not recommended: none for {who} is "
+        f"sure to hold in at least {LEAST_PERCENT} % of the changed models. It holds in {holds}, "
+        "and nothing holds more often."
     )
 
 

@@ -147,8 +147,8 @@ def _who(letters: pd.DataFrame) -> Iterator[str]:
         yield f"Not counted: {_count(count, 'letter')} that today's model does not accept."
     untested = letters.loc[letters["verdict"] == NO_LETTER, "reason"]
     if len(untested):
-        count = _count(len(untested), "letter")
-        yield f"Not counted: {count} that could not be tested ({_reasons(untested)})."
+        letter = _count(len(untested), "letter")
+        yield f"Not counted: {letter} that could not be tested ({_reasons(untested)})."
 
 
 def _reasons(reasons: pd.Series[Any]) -> str:
