@@ -14,7 +14,18 @@ import pandas as pd
 import pytest
 
 from advised import ACTIONS, LOGISTIC, applicants
-from changeproof import InputError, Results, evaluate, explain, read_counterfactuals, write_letters
+from changeproof import (
+    InputError,
+    Observer,
+    Results,
+    evaluate,
+    explain,
+    own_task,
+    read_counterfactuals,
+    recommend,
+    write_letters,
+)
+from changeproof.errors import as_options
 from changeproof.letters.pdf import as_pdf, find_browser
 from command_line import call
 
@@ -85,7 +96,8 @@ def test_numbers_and_sentences_are_those_of_the_audit(audit: Results, letters: P
 
 def test_the_index_has_the_checksum_of_every_document(letters: Path) -> None:
     index = pd.read_csv(letters / "letters.csv")
-    assert list(index.columns) == ["id", "document", "file", "sha256"]
+    assert list(index.columns) == ["id", "document", "file", "method", "sha256"]
+    assert set(index["method"]) == {"kdtree, rbr"}
     assert {path.name for path in letters.iterdir()} == {"letters.csv", *index["file"]}
     for row in index.to_dict("records"):
         content = (letters / row["file"]).read_bytes()
@@ -149,6 +161,7 @@ def test_further_choices_of_a_method_are_ways(tmp_path: Path, audit: Results) ->
         first = explain(results, person, "kdtree")
         every = [each for each in (first, *first.alternatives) if each.option.usable]
         assert [way["row"] for way in letter["ways"]] == [each.counterfactual for each in every]
+        assert letter["methods"] == ["kdtree"]
         assert len(letter["ways"]) > 1
 
 
@@ -165,7 +178,68 @@ def test_letters_in_german(audit: Results, tmp_path: Path) -> None:
     found = re.search(r"- Monatseinkommen von (\S+) auf (\S+) Euro erhöhen\.", "".join(texts))
     assert found is not None
     assert re.fullmatch(r"\d\.\d{3},\d\d", found[2])
+    assert all("Von dem, was sich überhaupt ändern lässt, sprach" in text for text in texts)
     assert all("Thank you" not in text and "The Bank" in text for text in texts)
+
+
+DATA: dict[str, Any] = {"target": "approved", "favourable": "yes"}
+BRIEF: dict[str, Any] = {"families": ["bootstrap(replicates=2)"], "jobs": 1}
+
+
+def by_age() -> pd.DataFrame:
+    """Return applicants whose age counts."""
+    table = applicants()
+    approved = table["income"] - 300 * table["debts"] + 60 * table["age"] > 5000
+    return table.assign(approved=np.where(approved, "yes", "no"))
+
+
+class TestLettersAlone:
+    """Audits that only test letters: nobody is advised."""
+
+    def test_nothing_hints_at_what_to_rule_out(self) -> None:
+        """Following it would refuse the letters that did not have to keep the rule."""
+        refused = by_age().query("approved == 'no'").head(3)
+        sent = refused.drop(columns="approved").assign(age=60).rename(columns={"applicant": "id"})
+        task = own_task(by_age(), id_column="applicant", **DATA)
+        assert "advice may ask people to change 'age'" in " ".join(task.notes)
+        told: dict[bool, list[str]] = {}
+        for alone in (True, False):
+            observer = Remembered()
+            evaluate(
+                task,
+                LOGISTIC,
+                [] if alone else ["kdtree"],
+                counterfactuals=sent,
+                observer=observer,
+                **BRIEF,
+            )
+            told[alone] = observer.notes
+        assert not [note for note in told[True] if "'age'" in note]
+        assert [note for note in told[False] if "'age'" in note]
+        assert "'age'" in " ".join(task.notes)
+
+    def test_ids_of_a_column_that_nobody_named_say_which_option_helps(self, letters: Path) -> None:
+        bare = applicants().drop(columns="applicant")
+        with pytest.raises(InputError, match="is not in task") as caught:
+            evaluate(bare, LOGISTIC, [], counterfactuals={"sent": letters}, **DATA, **BRIEF)
+        message = as_options(str(caught.value))
+        assert "its ids are 0, 1, 2, ..., the numbers of its rows" in message
+        assert message.endswith("if a column has the ids, pass --id-column COLUMN")
+        # A column that no model takes is known: it is named.
+        task = own_task(applicants(), beside=["applicant"], drop=["applicant"], **DATA)
+        with pytest.raises(InputError, match="is not in task") as caught:
+            read_counterfactuals(letters, task)
+        assert as_options(str(caught.value)).endswith("of its rows; pass --id-column applicant")
+
+
+class Remembered(Observer):
+    """What an observer was told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
 
 
 class TestRefusals:
@@ -178,14 +252,13 @@ class TestRefusals:
             task, LOGISTIC, [], families, counterfactuals=nothing, out=tmp_path / "run", jobs=1
         )
         out = tmp_path / "letters"
-        with pytest.raises(InputError, match="name the methods"):
-            write_letters(results, out, pdf=False)
-        written = write_letters(results, out, methods=["given"], pdf=False)
-        assert written.with_advice == 0
+        written = write_letters(results, out, pdf=False)
+        assert (written.with_advice, written.methods, written.notes) == (0, {}, ())
+        assert not write_letters(results, out, pdf=False).new
         text = next(out.glob("*.md")).read_text()
         assert "found none. That does not prove that there is none" in text
         assert "How sure" not in text
-        assert "What counted most against" in text
+        assert "Of what can change at all, this counted most against" in text
 
     def test_whom_the_model_accepts_is_told_so(self, audit: Results, tmp_path: Path) -> None:
         task, families = audit.task(audit.shown.datasets[0]), ["bootstrap(replicates=3)"]
@@ -216,19 +289,94 @@ class TestRefusals:
         assert not (tmp_path / "x").exists()
 
 
-def test_the_command_writes_what_the_verdict_recommends(audit: Results, tmp_path: Path) -> None:
+def test_the_command_writes_what_is_recommended(audit: Results, tmp_path: Path) -> None:
     out = tmp_path / "letters"
     person = str(audit.table("people")["id"][0])
     given = ["letters", str(audit.folder), "--out", str(out), "--no-pdf", "--row", person]
     done = call(*given, "--date", "18 November 2026", "--until", "June 2027")
     assert done.returncode == 0, done.stderr
     (letter,) = copies(out).values()
-    best = audit.as_dict()["verdict"]["findings"][0]["method"]
-    assert letter["ways"][0]["method"] == best
-    assert f"1 letter, 1 of them with advice (by {best}), in {out}" in done.stdout
+    choice = recommend(audit, person)
+    assert choice.method is None  # from 20 models nobody can tell
+    assert letter["methods"] == [choice.most_often]
+    assert f"1 letter, 1 of them with advice (by {choice.most_often}), in {out}" in done.stdout
+    assert "1 letter tells advice that is not recommended: none for this person is" in done.stdout
     text = next(out.glob("*.md")).read_text()
     assert "18 November 2026\n" in text
     assert "until June 2027." in text
+
+
+def test_everybody_gets_what_is_recommended_to_them(tmp_path: Path) -> None:
+    """Some by one method and some by another; the next audit reads all of them as one table."""
+    methods, families = ["kdtree", "rbr", "robx-balanced"], ["bootstrap(replicates=80)"]
+    results = evaluate(
+        applicants(),
+        LOGISTIC,
+        methods,
+        families,
+        out=tmp_path / "audit",
+        target="approved",
+        favourable="yes",
+        id_column="applicant",
+        factuals=14,
+        jobs=1,
+    )
+    out = tmp_path / "letters"
+    written = write_letters(results, out, pdf=False)
+    told, choices = copies(out), {person: recommend(results, person) for person in copies(out)}
+    best = {p: str(each.method or each.most_often) for p, each in choices.items()}
+    assert {person: letter["methods"] for person, letter in told.items()} == {
+        person: [method] for person, method in best.items()
+    }
+    index = pd.read_csv(out / "letters.csv")
+    assert dict(zip(index["id"], index["method"], strict=True)) == best
+    assert written.methods == pd.Series(best).value_counts().to_dict()
+    assert len(written.methods) > 1
+    unsure = [person for person, each in choices.items() if each.method is None]
+    assert unsure == [person for person, letter in told.items() if not letter["recommended"]]
+    shares = [100 * way["held"] // way["models"] for p in unsure for way in told[p]["ways"][:1]]
+    assert 0 < len(unsure) < len(told)
+    (said,) = (note for note in written.notes if "recommended" in note)
+    assert said.startswith(f"{len(unsure)} letter")
+    assert f"{min(shares)} to {max(shares)} %" in said or len(set(shares)) == 1
+    task = results.task(results.shown.datasets[0])
+    few = ["bootstrap(replicates=3)"]
+    later = evaluate(task, LOGISTIC, [], few, counterfactuals={"letters": out}, jobs=1)
+    answers = later.counterfactuals(task.name, 2026, "letters")
+    assert list(later.methods) == ["letters"]
+    for row_id, row in zip(answers.row_ids, answers.rows, strict=True):
+        mine = results.counterfactuals(task.name, 2026, best[task.ids.loc[row_id]])
+        (place,) = np.flatnonzero(mine.row_ids == row_id)
+        assert row.tobytes() == mine.rows[place].tobytes()
+
+
+def test_letters_that_change_an_age_are_counted(audit: Results, tmp_path: Path) -> None:
+    """The data have no rule about it; where there is one, nothing is said."""
+    results = evaluate(
+        by_age(),
+        LOGISTIC,
+        ["kdtree"],
+        ["bootstrap(replicates=3)"],
+        out=tmp_path / "audit",
+        target="approved",
+        favourable="yes",
+        factuals=8,
+        id_column="applicant",
+        jobs=1,
+    )
+    written = write_letters(results, tmp_path / "letters", methods=["kdtree"], pdf=False)
+    told = copies(tmp_path / "letters").values()
+    asked = sum("age" in [c["feature"] for c in each["ways"][0]["changes"]] for each in told)
+    assert asked
+    rule = "`actions={'age': {'change': 'increase'}}`"
+    assert written.notes == (
+        f"Of {len(told)} letters, {asked} ask{'s' * (asked == 1)} to change 'age', which no rule "
+        f"is about; if people cannot, audit again with {rule}.",
+    )
+    out = tmp_path / "again"
+    done = call("letters", str(results.folder), "--out", str(out), "--no-pdf")
+    assert "audit again with --only-increase age." in done.stdout
+    assert write_letters(audit, tmp_path / "ruled", methods=["kdtree"], pdf=False).notes == ()
 
 
 @pytest.mark.skipif(find_browser() is None, reason="no browser is installed")

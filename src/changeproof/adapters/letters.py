@@ -14,9 +14,11 @@ from changeproof.errors import InputError, one_line
 from changeproof.files import safe_name
 
 FORMAT = 1
-# The index of a folder of letters: a row for each document, with its checksum.
+# The index of a folder of letters: a row for each document, with whose advice it tells, and its
+# checksum.
 INDEX = "letters.csv"
-INDEX_COLUMNS = ["id", "document", "file", "sha256"]
+INDEX_COLUMNS = ["id", "document", "file", "method", "sha256"]
+READ = ["document", "file", "sha256"]
 COPY = "json"
 
 
@@ -53,7 +55,7 @@ def _index(folder: Path) -> pd.DataFrame:
     if not path.is_file():
         raise InputError(f"{folder} is no folder of letters: it has no {INDEX}")
     index = read_table(path, text_columns=INDEX_COLUMNS)
-    if list(index.columns) != INDEX_COLUMNS:
+    if not set(READ) <= set(index.columns):
         raise InputError(f"{path} is no index of letters; its columns are {list(index.columns)}")
     return index
 

@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 
 from changeproof.adapters.letters import is_folder, read_letters
+from changeproof.datasets import dataset_names
 from changeproof.datasets.table_file import read_table
 from changeproof.datasets.task import Task
-from changeproof.errors import InputError
+from changeproof.errors import InputError, setting
 from changeproof.feasible.feature import text_of
 from changeproof.methods.given import PREFIX, REASON, ROW_ID
 from changeproof.methods.method import Factuals
@@ -66,7 +67,9 @@ def read_counterfactuals(
     source
         A CSV or Parquet file, or a frame, with one row per person: the id of the person and the
         features of the counterfactual in original units. If features are missing, the tool found
-        nothing for this person. Or a folder of letters, as `changeproof letters` wrote it.
+        nothing for this person; but where the task keeps missing values as values, a gap is one of
+        them, and only a row of gaps is no counterfactual. Or a folder of letters, as
+        `changeproof letters` wrote it.
     task
         The task that the people belong to.
     id_column
@@ -88,7 +91,7 @@ def read_counterfactuals(
     notes = [str(note) for note in frame.attrs.get("notes", ())]
     features = _features(where, frame, task, column, notes)
     row_ids = row_ids_of(where, frame[column], task)
-    missing = features.isna().to_numpy()
+    missing = _missing(features, task)
     complete = np.asarray(~missing.any(axis=1), dtype=np.bool_)
     rows = np.full((len(frame), task.n_features), np.nan)
     try:
@@ -198,6 +201,13 @@ def _features(
     return frame[wanted].set_axis(pd.Index(frame[id_column].tolist(), dtype=object), axis=0)
 
 
+def _missing(features: pd.DataFrame, task: Task) -> Booleans:
+    """Return which cells lack a value; a gap is one where missing values are values."""
+    empty = features.isna().to_numpy()
+    gaps = np.array([feature.missing is not None for feature in task.features])
+    return np.asarray(empty & (~gaps | empty.all(axis=1, keepdims=True)))
+
+
 def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
     """Return the task's row ids of ids, whether these are numbers or text."""
     row_ids: list[int] = task.frame.index.to_list()
@@ -213,7 +223,7 @@ def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
         if key is None:
             raise InputError(
                 f"{where}: id {value} (row {number}) is not in task {task.name!r}; "
-                f"its ids are {', '.join(list(known)[:3])}, ..."
+                f"its ids are {', '.join(list(known)[:3])}, ...{_no_ids(task, text_of(value))}"
             )
         if known[key] in found:
             raise InputError(
@@ -222,6 +232,20 @@ def row_ids_of(where: str, given: pd.Series[Any], task: Task) -> Integers:
             )
         found[known[key]] = number
     return np.array(list(found), dtype=np.int64)
+
+
+def _no_ids(task: Task, wanted: str) -> str:
+    """Say what helps where rows of a task are numbered, and have no ids of their own.
+
+    The column that has the id is named, where it is one that the model does not take.
+    """
+    if task.given_ids is not None or task.name in dataset_names():
+        return ""
+    beside = (str(name) for name in task.beside if wanted in set(map(text_of, task.beside[name])))
+    column = next(beside, "")
+    if column:
+        return f", the numbers of its rows; pass {setting(id_column=column)}"
+    return f", the numbers of its rows; if a column has the ids, pass {setting(id_column='COLUMN')}"
 
 
 def _number(value: object) -> str:

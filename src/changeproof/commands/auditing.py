@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -222,7 +223,7 @@ def letters(
         ask(
             "Whose advice. Repeat for up to three ways.",
             "NAME",
-            "the method that the verdict names",
+            "what is recommended to each person",
         ),
     ] = None,
     row: Annotated[
@@ -242,9 +243,11 @@ def letters(
     """Write a letter to each person of a finished audit.
 
     A letter says what was decided and why, up to three ways to another decision, what
-    was tested and how sure that is. Everybody gets it as Markdown, HTML, PDF (where
-    Chromium is installed) and JSON for programs. letters.csv lists every document with
-    its checksum. Nothing is computed again: numbers are those of the audit.
+    was tested and how sure that is. Everybody is told the advice that explain recommends
+    to them or, where it recommends none, what holds most often; --method names one for
+    all. Letters are Markdown, HTML, PDF (where Chromium is installed) and JSON for
+    programs. letters.csv lists every document with whose advice it tells and its
+    checksum. Nothing is computed again: numbers are those of the audit.
 
     A later audit takes the letters as they went out: --counterfactuals letters.
 
@@ -277,11 +280,20 @@ def letters(
     if written.why_no_pdf:
         say(f"No PDF: {written.why_no_pdf}.")
     count = "1 letter" if written.letters == 1 else f"{written.letters} letters"
-    whose, same = ", ".join(written.methods), " (the same letters were there already)"
+    same = " (the same letters were there already)"
     say(
-        f"{count}, {written.with_advice} of them with advice (by {whose}), in {out}"
+        f"{count}, {written.with_advice} of them with advice{_by(written.methods)}, in {out}"
         f"{'' if written.new else same}"
     )
+    for note in written.notes:
+        say(note)
+
+
+def _by(methods: Mapping[str, int]) -> str:
+    """Say how many letters have advice by each method."""
+    if len(methods) > 1:
+        return f" (by {', '.join(f'{name}: {count}' for name, count in methods.items())})"
+    return "".join(f" (by {name})" for name in methods)
 
 
 def say_what_was_left_out(results: Results) -> None:

@@ -101,6 +101,11 @@ def table_notes(
     ]
 
 
+def is_about_advice(note: str) -> bool:
+    """Say whether a note is about what advice may say, and not about the data."""
+    return "advice may" in note
+
+
 def hard_to_change(names: Iterable[str]) -> list[str]:
     """Return the columns that people can hardly change, judging by their names."""
     return [name for name in names if _matches(NOT_BY_CHOICE, name)]

@@ -12,11 +12,15 @@ from changeproof.adapters.letters import FORMAT
 from changeproof.datasets.recourse import FOLLOW, Wording
 from changeproof.datasets.words import SENDER, Catalogue, capital, fill, letter_sentences
 from changeproof.errors import InputError
-from changeproof.explanation import Explanation, duration, explain_all, spoken
+from changeproof.explanation import (
+    Explanation,
+    duration,
+    explain_all,
+    recommendation,
+    spoken,
+)
 from changeproof.methods.answers import ALREADY_FAVOURABLE
-from changeproof.report.verdict import verdict
 from changeproof.runs.results import StoredResults
-from changeproof.tables.display import Tables
 
 REFUSED, ACCEPTED = "refused", "accepted"
 # A letter names at most so many ways.
@@ -50,15 +54,18 @@ class Voice:
         return fill(self.language.percent, {"number": self.language.number(number)})
 
 
-def recommended_method(results: StoredResults, tables: Tables, dataset: str) -> str:
-    """Return the method that the verdict names: its advice goes into letters."""
-    for found in verdict(results, tables).findings:
-        if found.dataset == dataset and found.method is not None:
-            return found.method
-    raise InputError(
-        f"no method gave anybody of {dataset} advice that today's model accepts; name the methods "
-        "whose answers are to be told by --method"
-    )
+def recommended_advice(
+    results: StoredResults, person: Any, dataset: str, voice: Voice
+) -> tuple[list[Explanation], bool]:
+    """Return the advice that is recommended to a person, or else what comes nearest to that.
+
+    Also whether it is recommended. What comes nearest holds most often and, of that, is shortest.
+    """
+    answers = explain_all(results, person, None, dataset, voice.language)
+    choice = recommendation(answers)
+    method = choice.method or choice.most_often
+    told = [each for each in answers if each.method == method] or answers[:1]
+    return told, choice.method is not None
 
 
 def check_methods(results: StoredResults, methods: Sequence[str]) -> None:
@@ -73,11 +80,10 @@ def check_methods(results: StoredResults, methods: Sequence[str]) -> None:
 
 
 def letter_data(
-    results: StoredResults, person: Any, methods: Sequence[str], dataset: str, voice: Voice
+    results: StoredResults, answers: Sequence[Explanation], dataset: str, voice: Voice
 ) -> dict[str, Any]:
-    """Return all that there is to say to one person, as plain values."""
-    answers = explain_all(results, person, methods, dataset, voice.language)
-    first = answers[0]
+    """Return all that there is to say to one person, given answers to tell, as plain values."""
+    first, ways = answers[0], _ways(answers, voice)
     wording = Wording(results.task(dataset), feasible=True, language=voice.language)
     accepted = all(answer.outcome == ALREADY_FAVOURABLE for answer in answers)
     return {
@@ -93,8 +99,19 @@ def letter_data(
             {"feature": name, "label": wording.label(name), "value": value}
             for name, value in first.filled_in.items()
         ],
-        "ways": _ways(answers, voice),
+        "methods": _methods(answers, ways),
+        "ways": ways,
     }
+
+
+def _methods(answers: Sequence[Explanation], ways: Sequence[dict[str, Any]]) -> list[str]:
+    """Return whose advice the ways are; a further choice is by the method that made it."""
+    told = {way["method"] for way in ways}
+    return [
+        each.method
+        for each in answers
+        if told & {each.method, *(other.method for other in each.alternatives)}
+    ]
 
 
 def _ways(answers: Sequence[Explanation], voice: Voice) -> list[dict[str, Any]]:

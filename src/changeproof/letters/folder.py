@@ -18,12 +18,13 @@ import pandas as pd
 
 from changeproof.adapters.letters import COPY, INDEX, INDEX_COLUMNS
 from changeproof.errors import InputError
+from changeproof.explanation import explain_all
 from changeproof.files import TEMPORARY, plain_name
-from changeproof.letters.data import Voice, check_methods, letter_data, recommended_method
+from changeproof.letters.data import Voice, check_methods, letter_data, recommended_advice
 from changeproof.letters.pdf import as_pdf, find_browser
 from changeproof.letters.render import load_template, page
+from changeproof.letters.summary import by_method, notes
 from changeproof.runs.results import StoredResults
-from changeproof.tables.registry import build_tables, read_tables
 from changeproof.tables.spreadsheets import csv_bytes
 
 MARKDOWN, HTML, PDF = "md", "html", "pdf"
@@ -35,16 +36,18 @@ Progress = Callable[[int, int], None]
 class Written(NamedTuple):
     """What was written.
 
-    `new` is False where the folder held the same letters already. `why_no_pdf` says why there are
-    no PDFs, if they were asked for.
+    `methods` has how many letters tell the advice of each, `notes` what to know before they are
+    sent. `new` is False where the folder held the same letters already. `why_no_pdf` says why there
+    are no PDFs, if they were asked for.
     """
 
     folder: Path
     letters: int
     with_advice: int
-    methods: tuple[str, ...]
+    methods: dict[str, int]
     new: bool
     why_no_pdf: str
+    notes: tuple[str, ...] = ()
 
 
 def write_letters(
@@ -73,7 +76,9 @@ def write_letters(
     template
         A template, a Markdown file of jinja2; the default one if none is named.
     methods
-        Whose advice, up to three methods: a way each. By default the one that the verdict names.
+        Whose advice, up to three methods: a way each. By default everybody gets what is
+        recommended to them (see `recommend`); where nothing is, the advice that holds most often
+        and, of that, the shortest.
     people
         Their ids; all by default.
     dataset
@@ -94,24 +99,28 @@ def write_letters(
             f"the answers of {results.folder} are as published, which people cannot be told; "
             "letters need a run with answers that are feasible"
         )
-    if methods is None:
-        tables = read_tables(results.folder) or build_tables(results)
-        methods = [recommended_method(results, tables, dataset)]
-    check_methods(results, methods)
+    if methods is not None:
+        check_methods(results, methods)
     rendered = load_template(None if template is None else Path(template))
     voice = Voice(results, dataset, language)
-    answers = results.counterfactuals(dataset, results.shown.base_seeds[0], methods[0])
+    first = results.shown.methods[0] if methods is None else methods[0]
+    answers = results.counterfactuals(dataset, results.shown.base_seeds[0], first)
     everybody = results.task(dataset).ids.loc[answers.row_ids.tolist()].tolist()
     asked = everybody if people is None else list(people)
     browser = find_browser() if pdf else None
     steps = len(asked) * (1 if browser is None else 2)
     files: dict[str, bytes] = {}
     index: list[tuple[Any, ...]] = []
-    with_advice = 0
+    letters = []
     for number, person in enumerate(asked, start=1):
-        data = letter_data(results, person, methods, dataset, voice)
+        recommended = None
+        if methods is None:
+            told, recommended = recommended_advice(results, person, dataset, voice)
+        else:
+            told = explain_all(results, person, methods, dataset, voice.language)
+        data = letter_data(results, told, dataset, voice) | {"recommended": recommended}
         data |= {"date": date, "until": until, "sender": voice.sender}
-        with_advice += bool(data["ways"])
+        letters.append(data)
         own = plain_name(str(data["person"])[:LONGEST], "person")
         stem = f"{number:0{len(str(len(asked)))}d}-{own}"
         markdown = rendered({**data, "say": voice.say})
@@ -122,9 +131,12 @@ def write_letters(
             COPY: _as_json(data),
         }
         files |= {f"{stem}.{form}": content for form, content in made.items()}
-        index += [(data["person"], form, f"{stem}.{form}") for form in (*made, PDF)]
+        whose = ", ".join(data["methods"])
+        index += [(data["person"], form, f"{stem}.{form}", whose) for form in (*made, PDF)]
         progress(number, steps)
-    written = Written(folder, len(asked), with_advice, tuple(methods), True, "")
+    with_advice = sum(bool(each["ways"]) for each in letters)
+    said = tuple(notes(letters, results.task(dataset)))
+    written = Written(folder, len(asked), with_advice, by_method(letters), True, "", said)
     if pdf and browser is None:
         written = written._replace(why_no_pdf="no browser was found; Chromium would print PDFs")
     if browser is None:

@@ -6,6 +6,7 @@ Names become objects here and nowhere else. From here on the objects travel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import and_
@@ -24,6 +25,7 @@ from changeproof.datasets.custom import Taken
 from changeproof.datasets.find import find_task
 from changeproof.datasets.grouping import columns_of
 from changeproof.datasets.groups import groups_of
+from changeproof.datasets.oddities import is_about_advice
 from changeproof.datasets.task import Task
 from changeproof.errors import InputError, one_line
 from changeproof.evaluation.counting import counting_families
@@ -154,8 +156,20 @@ def resolve(plan: Plan, folder: Path | None = None, given: Given | None = None) 
         families[SUCCESSOR] = successors
         plan = plan.model_copy(update={"successors": successors.records})
     renewer = None if plan.renew is None else method(plan.renew)
+    if not plan.methods and renewer is None:
+        tasks = {name: _without_hints(task) for name, task in tasks.items()}
     run = ResolvedRun(plan, tasks, learner, found, families, renewer, judged)
     return run if isinstance(learner, AbsentLearner) else _fitting(_under_successors(run))
+
+
+def _without_hints(task: Task) -> Task:
+    """Return a task without notes on what to rule out: nobody is advised.
+
+    Letters that are out would be refused by a rule that they did not have to keep.
+    """
+    silent = copy(task)
+    silent.notes = tuple(note for note in task.notes if not is_about_advice(note))
+    return silent
 
 
 def _judged(

@@ -147,12 +147,20 @@ def _who(letters: pd.DataFrame) -> Iterator[str]:
         farthest, closest = (abs(float(broken["successor_margin"].iloc[n])) for n in (0, -1))
         apart = f"{closest:.3g} to {farthest:.3g}" if len(broken) > 1 else f"{farthest:.3g}"
         yield f"Broken: {who}; they miss the threshold by {apart}."
-    for verdict, words in (
-        (NOT_TODAY, "today's model does not accept"),
-        (NO_LETTER, "could not be tested (see the reasons in the table)"),
-    ):
-        if count := int((letters["verdict"] == verdict).sum()):
-            yield f"Not counted: {_count(count, 'letter')} that {words}."
+    if count := int((letters["verdict"] == NOT_TODAY).sum()):
+        yield f"Not counted: {_count(count, 'letter')} that today's model does not accept."
+    untested = letters.loc[letters["verdict"] == NO_LETTER, "reason"]
+    if len(untested):
+        letter = _count(len(untested), "letter")
+        yield f"Not counted: {letter} that could not be tested ({_reasons(untested)})."
+
+
+def _reasons(reasons: pd.Series[Any]) -> str:
+    """Return how many letters have each reason, the most frequent first."""
+    counts = reasons.value_counts().to_dict()
+    found = [f"{count}: {reason}" for reason, count in counts.items()][:MOST_NAMED]
+    others = len(counts) - len(found)
+    return "; ".join([*found, *(["others: see the table"] if others else [])])
 
 
 def _renewed(renewals: pd.DataFrame) -> Iterator[str]:
