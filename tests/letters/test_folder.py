@@ -368,6 +368,10 @@ def test_letters_that_change_an_age_are_counted(audit: Results, tmp_path: Path) 
     told = copies(tmp_path / "letters").values()
     asked = sum("age" in [c["feature"] for c in each["ways"][0]["changes"]] for each in told)
     assert asked
+    # Without a word for it, a reason names a column as the table does.
+    reasons = [reason for each in told for reason in each["reasons"]]
+    assert all(each["sentence"].startswith(f"{each['feature']}: ") for each in reasons)
+    assert "age" in {each["feature"] for each in reasons}
     rule = "`actions={'age': {'change': 'increase'}}`"
     assert written.notes == (
         f"Of {len(told)} letters, {asked} ask{'s' * (asked == 1)} to change 'age', which no rule "

@@ -87,7 +87,9 @@ class PrincipalReasons:
         words = wording.words[place].reason
         own = (words.low if reason.low else words.high) if wording.has_order(place) else None
         template = own or words.sentence or wording.language.sentences["reason"]
-        named = {"feature": label, "Feature": capital(label), "value": values[place]}
+        # A column that nobody has a word for is named as the table names it.
+        first = label if wording.words[place].label is None else capital(label)
+        named = {"feature": label, "Feature": first, "value": values[place]}
         sentence = fill(template, named)
         return ToldReason(rank, name, words.code or name, sentence, reason.worth)
 
