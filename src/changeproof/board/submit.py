@@ -113,7 +113,7 @@ def _asked(track: Track, method: str, name: str, setting: Setting) -> Answered:
             run = unasked(part, number, setting)
             run.compute((Kind.BASE,))
             check_basis(run, frozen)
-            (reason,) = error.reasons.values()
+            reason = error.reasons[name]  # beside those why some families do not fit
             cells |= {cell: unanswered(run.people(cell), reason) for cell in run.cells}
             continue
         run.compute((Kind.BASE,))

@@ -111,7 +111,9 @@ class Known(NamedTuple):
     def _found(self, track: str) -> Found:
         scores = [each for each in self.record.scores if each.track == track]
         people = self.people[self.people["track"] == track]
-        others = [n for n in people if n.startswith(HELD) and people[n].isna().all()]
+        others = [
+            n for n, known in people.notna().any().items() if str(n).startswith(HELD) and not known
+        ]
         return Found(scores, people.drop(columns=others))  # without families of other tracks
 
 
