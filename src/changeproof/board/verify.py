@@ -111,10 +111,8 @@ class Known(NamedTuple):
     def _found(self, track: str) -> Found:
         scores = [each for each in self.record.scores if each.track == track]
         people = self.people[self.people["track"] == track]
-        others = [
-            n for n, known in people.notna().any().items() if str(n).startswith(HELD) and not known
-        ]
-        return Found(scores, people.drop(columns=others))  # without families of other tracks
+        held = people.filter(regex=f"^{HELD}")  # without the families of other tracks
+        return Found(scores, people.drop(columns=held.columns[held.isna().all()]))
 
 
 def known_of(entry: str | Path, records: str | Path | None = None) -> Known | None:
