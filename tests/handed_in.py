@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,12 @@ def honest(folder: Path, store: Path, method: str = "kdtree", **about: Any) -> P
     return out
 
 
-def frozen_track(patch: pytest.MonkeyPatch, folder: Path, name: str, **values: Any) -> Path:
+def frozen_track(
+    patch: pytest.MonkeyPatch, folder: Path, name: str, *, models: Sequence[str] = (), **values: Any
+) -> Path:
     """Have a small track of a test's own, frozen as the others are; return the store."""
-    track = tracks.Track(name, name.capitalize(), "For a test.", (values,))
+    plans = tuple({**values, "model": model} for model in models) or (values,)
+    track = tracks.Track(name, name.capitalize(), "For a test.", plans)
     patch.setitem(tracks.TRACKS, name, track)
     patch.setattr(frozen, "FOLDER", folder / "versions")
     freeze(track, setting(folder / "store"), folder / "versions" / tracks.VERSION)

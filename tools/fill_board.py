@@ -2,15 +2,17 @@
 
     python tools/fill_board.py --store DIR [ENTRY ...] [--tracks published feasible ...]
 
-An entry is asked on all of the given tracks whose models offer what its method needs, and keeps the
-tracks that it has. Entries and records are in results/board, as for any keeper of a board; DIR
-keeps what was computed, so that entries and tracks can be added later.
+An entry is asked on those of the given tracks that it does not have and whose models offer what its
+method needs. Its answers to the tracks that it has stay, and what its record says of them; to ask
+all again, delete the entry. Entries and records are in results/board, as for any keeper of a board.
+DIR keeps what was computed, and entries until they are verified: a call that is cut short goes on.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -22,12 +24,13 @@ from changeproof.board.publishing import write_board
 from changeproof.board.running import Setting
 from changeproof.board.submit import asking, submit
 from changeproof.board.tracks import TRACKS, VERSION, Track, find_track
-from changeproof.board.verify import judge_together, verify
+from changeproof.board.verify import judge_together, known_of, record_about, verify
 from changeproof.errors import InputError
 from changeproof.runs.resolve import NothingFitsError
 
 HERE = Path(__file__).parent
 BOARD = HERE.parent / "results" / "board"
+ON_BOARD, RECORDS = BOARD / "entries", BOARD / "records"
 # What is handed in: the reference that makes the method, what tables call it, and its reference.
 ENTRIES = tomllib.loads((HERE / "board_entries.toml").read_text(encoding="utf-8"))
 _CITED = re.compile(r"^@\w+\{(\w+),.*$", re.MULTILINE)
@@ -57,11 +60,16 @@ def fits(method: str, track: Track, setting: Setting) -> bool:
     return False
 
 
+def tracks_of(folder: Path) -> tuple[str, ...]:
+    """Return the tracks of an entry; none where there is no entry yet."""
+    return read_entry(folder).entry.tracks if (folder / ENTRY).exists() else ()
+
+
 def hand_in(name: str, tracks: list[str], folder: Path, setting: Setting) -> None:
-    """Hand in an entry, for the tracks that it has and those given that it fits."""
+    """Hand in an entry, for the tracks that it has on the board and those given that it fits."""
     about: dict[str, Any] = dict(ENTRIES[name])
     method, only, cite = (about.pop(key, usual) for key, usual in USUAL.items())
-    had = read_entry(folder).entry.tracks if (folder / ENTRY).exists() else ()
+    had = tracks_of(ON_BOARD / name)
     wanted = [t for t in REAL if t in had or (t in tracks and t in only)]
     wanted = [t for t in wanted if fits(method, find_track(t), setting)]
     if not wanted:
@@ -69,8 +77,20 @@ def hand_in(name: str, tracks: list[str], folder: Path, setting: Setting) -> Non
     if cite is not None:
         bibtex = REFERENCES[cite]
         about["bibtex"], about["authors"] = bibtex, authors_of(bibtex)
-    submit(method, wanted, folder, about, setting)
+    submit(method, wanted, folder, about, setting, keep=ON_BOARD / name if had else None)
     print(f"{name}: {', '.join(wanted)}", flush=True)
+
+
+def put_on_board(folder: Path, rerun: bool, setting: Setting) -> str:
+    """Verify an entry, unless that is done, put it on the board, and return its state."""
+    there = ON_BOARD / folder.name
+    record = None if rerun else record_about(read_entry(folder), RECORDS)
+    if record is None:
+        known = known_of(there, RECORDS) if there.exists() else None
+        found = verify(folder, rerun=rerun, known=known, records=RECORDS, setting=setting)
+        record = found.record
+    shutil.copytree(folder, there, dirs_exist_ok=True)
+    return record.state
 
 
 def main() -> None:
@@ -82,7 +102,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, help="worker processes")
     given = parser.parse_args()
     setting = Setting(store=given.store, jobs=given.jobs)
-    entries, records = BOARD / "entries", BOARD / "records"
+    entries = given.store / "entries"
     failed = {}
     for name in given.entries:
         try:
@@ -90,18 +110,15 @@ def main() -> None:
         except InputError as error:
             failed[name] = str(error)
             print(f"{name}: {error}", flush=True)
-    there = {name: entries / name for name in given.entries if (entries / name / ENTRY).exists()}
+    there = [name for name in given.entries if name not in failed and tracks_of(entries / name)]
     for track in given.tracks:
-        those = [each for each in there.values() if track in read_entry(each).entry.tracks]
-        if those:
+        asked = [name for name in there if track in tracks_of(entries / name)]
+        if those := [entries / n for n in asked if track not in tracks_of(ON_BOARD / n)]:
             judge_together(those, track, setting)
             print(f"{track}: {len(those)} entries put to its changed models", flush=True)
-    for name, folder in there.items():
-        if name not in failed:
-            found = verify(folder, rerun=given.rerun, records=records, setting=setting)
-            state = found.record.state
-            print(f"{name}: {state}", flush=True)
-    board = leaderboard(entries, records, VERSION)
+    for name in there:
+        print(f"{name}: {put_on_board(entries / name, given.rerun, setting)}", flush=True)
+    board = leaderboard(ON_BOARD, RECORDS, VERSION)
     print(write_board(board, BOARD))
     board_pages.main()
     if failed:

@@ -337,6 +337,33 @@ def test_models_that_are_not_kept_count_by_what_they_decide(
         verified(out, setting=setting(store))
 
 
+def test_who_asks_a_model_that_does_not_fit_is_told_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = frozen_track(
+        monkeypatch,
+        tmp_path,
+        "mixed",
+        models=("sklearn:LogisticRegression", "sklearn:GradientBoostingClassifier"),
+        datasets=("diabetes",),
+        base_seeds=(2026,),
+        factuals=3,
+        families=("bootstrap(replicates=1)", "parameter-perturbation"),  # the last fits neither
+    )
+    out = tmp_path / "entries" / "mine"
+    submit("linear-robust", ["mixed"], out, None, setting(store))
+    found = verified(out, setting=setting(store))
+    answered = found.people.groupby("model")["found"].mean()
+    assert answered.to_dict() == {
+        "sklearn:GradientBoostingClassifier": 0.0,
+        "sklearn:LogisticRegression": 1.0,
+    }
+    (_, other) = read_answers(out / "answers.parquet").values()
+    assert set(other.outcomes) == {
+        "needs linear coefficients of a model; GradientBoostingClassifier offers predictions"
+    }
+
+
 def test_other_models_than_those_of_the_version_are_refused(
     entry: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

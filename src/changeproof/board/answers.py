@@ -70,11 +70,11 @@ class Told(NamedTuple):
         return np.asarray(self.outcomes == FOUND, dtype=np.bool_)
 
 
-def answers_to_bytes(cells: Mapping[Cell, Counterfactuals]) -> bytes:
-    """Return the file of a method's answers; equal answers give equal bytes."""
+def answers_to_bytes(cells: Mapping[Cell, Counterfactuals | Told]) -> bytes:
+    """Return the file of answers, a method's or those of a file; equal answers give equal bytes."""
     columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
     for cell, answers in cells.items():
-        people = len(answers)
+        people = len(answers.row_ids)
         for name in ("track", "dataset", "model", "base_seed"):
             columns[name] += [getattr(cell, name)] * people
         columns["row_id"] += answers.row_ids.tolist()
@@ -123,6 +123,11 @@ def read_answers(path: Path) -> dict[Cell, Told]:
         lists = rows.take(pa.array(group.index.to_numpy()))
         found[Cell(track, model, dataset, int(seed))] = _told(path, group, lists)
     return found
+
+
+def of_track(told: Mapping[Cell, Told], track: str) -> dict[Cell, Told]:
+    """Return the answers to a track."""
+    return {cell: each for cell, each in told.items() if cell.track == track}
 
 
 def _told(path: Path, group: pd.DataFrame, lists: Any) -> Told:

@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 from changeproof.board.pictures import SCALE, Picture, Spot, picture, shade
 from changeproof.board.records import CLAIMED, CONTESTED, RECOMPUTED, REPRODUCED
 from changeproof.report.page.embedding import asset, embedded
+from changeproof.runs.plan import DEFAULT_MODEL
 from changeproof.tables.names import dataset_name, family_name
 
 ASSETS = Path(__file__).parent / "assets"
@@ -37,7 +38,12 @@ MEANINGS = {
     CONTESTED: "broken by changed models that somebody handed in",
     CLAIMED: "verified by nobody: no numbers",
 }
-MODELS = {"mlp": "networks"}
+MODELS = {
+    DEFAULT_MODEL: "networks",
+    "sklearn:LogisticRegression": "logistic regression",
+    "sklearn:RandomForestClassifier": "forests",
+    "sklearn:GradientBoostingClassifier": "boosting",
+}
 WIDE, NARROW = (1000.0, 430.0), (350.0, 330.0)
 LINK = re.compile(r"https://[\w./?=&%#~+-]*[\w/]")
 Row = dict[str, Any]
@@ -130,7 +136,7 @@ def data_name(cell: Mapping[str, Any]) -> str:
     """Return what a dataset is called, with the kind of model where it is no network."""
     name = dataset_name(cell["dataset"])
     model = str(cell["model"])
-    return name if model in MODELS else f"{name}, {model_name(model)}"
+    return name if model == DEFAULT_MODEL else f"{name}, {model_name(model)}"
 
 
 def model_name(reference: str) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from changeproof import __version__
-from changeproof.board.answers import Cell, HandedIn, answers_to_bytes
+from changeproof.board.answers import Cell, HandedIn, Told, answers_to_bytes, of_track
 from changeproof.board.entry import (
     ANSWERS,
     ENTRY,
@@ -23,6 +23,7 @@ from changeproof.board.entry import (
 from changeproof.board.frozen import read_frozen
 from changeproof.board.running import PartRun, Setting, check_basis, frozen_cells
 from changeproof.board.tracks import VERSION, Part, Track, find_track
+from changeproof.board.verify import checked_answers
 from changeproof.errors import InputError
 from changeproof.files import TEMPORARY, safe_name, validated, write_together
 from changeproof.methods import make_method
@@ -38,12 +39,21 @@ ASKED = (Kind.BASE, Kind.TUNING, Kind.COUNTERFACTUALS)
 LONGEST_SETTING = 200
 
 
+class Answered(NamedTuple):
+    """The answers to a track, and processor seconds per person where they are known."""
+
+    cells: Mapping[Cell, Counterfactuals | Told]
+    seconds: float | None
+
+
 def submit(
     method: str,
     tracks: Sequence[str],
     out: str | Path,
     about: Mapping[str, Any] | None = None,
     setting: Setting | None = None,
+    *,
+    keep: str | Path | None = None,
 ) -> Handed:
     """Ask a method what tracks ask, and write the entry.
 
@@ -61,6 +71,9 @@ def submit(
     about
         More of what `entry.toml` says: label, authors, paper, bibtex, code, commit, licence,
         tolerance, claims.
+    keep
+        The folder of an earlier entry of the same method, which may be `out`. On the tracks that it
+        has, its answers stay, and nobody is asked again.
     """
     setting = setting if setting is not None else Setting()
     folder = Path(out)
@@ -71,39 +84,68 @@ def submit(
     for track in asked:
         read_frozen(track.name)
     made = make_method(method)
-    _draft(made, method, folder, asked, dict(about or {}))  # refuses what does not fit before work
-    cells: dict[Cell, Counterfactuals] = {}
-    seconds: dict[str, float] = {}
-    for track in asked:
-        frozen, spent, people = frozen_cells(track), 0.0, 0
-        for number, part in enumerate(track.parts):
-            try:
-                run = asking(part, number, method, setting)
-            except NothingFitsError as error:
-                run = unasked(part, number, setting)
-                run.compute((Kind.BASE,))
-                check_basis(run, frozen)
-                (reason,) = error.reasons.values()
-                cells |= {cell: unanswered(run.people(cell), reason) for cell in run.cells}
-                continue
-            run.compute((Kind.BASE,))
-            check_basis(run, frozen)
-            run.compute(ASKED)
-            results = run.results
-            for cell in run.cells:
-                answers = results.counterfactuals(cell.dataset, cell.base_seed, made.name)
-                cells[cell] = answers
-                people += len(answers)
-            spent += processor_seconds(run)
-        if not people:
-            raise InputError(f"no model of the track {track.name} offers what {made.name} needs")
-        if math.isfinite(spent):  # not if the log of the times is lost
-            seconds[track.name] = round(spent / people, 6)
-    content = answers_to_bytes(cells)
+    # Refuses what does not fit before work.
+    draft = _draft(made, method, folder, asked, dict(about or {}))
+    kept = {} if keep is None else _kept(Path(keep), draft)
+    answered = {
+        track.name: kept.get(track.name) or _asked(track, method, made.name, setting)
+        for track in asked
+    }
+    content = answers_to_bytes(
+        {cell: each for track in answered.values() for cell, each in track.cells.items()}
+    )
+    took = {name: each.seconds for name, each in answered.items()}
+    seconds = {name: each for name, each in took.items() if each is not None}
     about = {**(about or {}), "seconds": seconds, "answers_sha256": digest(content)}
     entry = _draft(made, method, folder, asked, about)
     write_together({folder / ANSWERS: content, folder / ENTRY: entry.to_bytes()})
     return read_entry(folder)
+
+
+def _asked(track: Track, method: str, name: str, setting: Setting) -> Answered:
+    """Ask a method all that a track asks."""
+    cells: dict[Cell, Counterfactuals] = {}
+    frozen, spent, people = frozen_cells(track), 0.0, 0
+    for number, part in enumerate(track.parts):
+        try:
+            run = asking(part, number, method, setting)
+        except NothingFitsError as error:
+            run = unasked(part, number, setting)
+            run.compute((Kind.BASE,))
+            check_basis(run, frozen)
+            reason = error.reasons[name]  # beside those why some families do not fit
+            cells |= {cell: unanswered(run.people(cell), reason) for cell in run.cells}
+            continue
+        run.compute((Kind.BASE,))
+        check_basis(run, frozen)
+        run.compute(ASKED)
+        results = run.results
+        for cell in run.cells:
+            answers = results.counterfactuals(cell.dataset, cell.base_seed, name)
+            cells[cell] = answers
+            people += len(answers)
+        spent += processor_seconds(run)
+    if not people:
+        raise InputError(f"no model of the track {track.name} offers what {name} needs")
+    # Seconds are not known if the log of the times is lost.
+    return Answered(cells, round(spent / people, 6) if math.isfinite(spent) else None)
+
+
+def _kept(folder: Path, draft: Entry) -> dict[str, Answered]:
+    """Return the answers of an earlier entry by track, if the same method gave them."""
+    earlier = read_entry(folder)
+    told = checked_answers(earlier)
+    for key in ("method", "settings", "changeproof"):
+        there, here = getattr(earlier.entry, key), getattr(draft, key)
+        if there != here:
+            raise InputError(
+                f"{folder}: {key}: got {there}; expected {here}: the answers of an entry are those "
+                "of one method"
+            )
+    seconds = earlier.entry.seconds
+    return {
+        name: Answered(of_track(told, name), seconds.get(name)) for name in earlier.entry.tracks
+    }
 
 
 def processor_seconds(run: PartRun) -> float:

@@ -99,7 +99,7 @@ TRACKS = {
             "Trees",
             "Random forests and gradient boosting, with five models of each of the paper's "
             "families that fit. Answers have to keep to what people can change, where the data "
-            "say that.",
+            "say that. A method that fits one kind of model only has no answers under the other.",
             tuple(
                 {
                     "datasets": ("diabetes", "german-credit", "car-loans"),

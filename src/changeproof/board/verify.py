@@ -11,21 +11,30 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from changeproof import __version__
-from changeproof.board.answers import Cell, HandedIn, Told, read_answers
+from changeproof.board.answers import (
+    Cell,
+    HandedIn,
+    Told,
+    answers_to_bytes,
+    of_track,
+    read_answers,
+)
 from changeproof.board.entry import ANSWERS, Entry, Handed, read_entry
 from changeproof.board.frozen import read_version
 from changeproof.board.records import (
     ALL,
     CONTESTED,
+    HELD,
     RECOMPUTED,
     RECORD,
     REPRODUCED,
@@ -34,6 +43,7 @@ from changeproof.board.records import (
     Rerun,
     Score,
     Secret,
+    read_people,
     read_record,
     records_beside,
     write_record,
@@ -70,12 +80,56 @@ class Verified:
     folder: Path
 
 
+class Found(NamedTuple):
+    """What answers to a track score, and what became of its people."""
+
+    scores: list[Score]
+    people: pd.DataFrame
+
+
+class Known(NamedTuple):
+    """What is known of an earlier state of an entry: its record, its people and its answers."""
+
+    record: Record
+    people: pd.DataFrame
+    told: Mapping[Cell, Told]
+
+    def still_true(self, told: Mapping[Cell, Told]) -> dict[str, Found]:
+        """Return what was found of the tracks whose answers are the same now."""
+        return {
+            track: self._found(track)
+            for track in self.record.tracks
+            if answers_to_bytes(of_track(self.told, track))
+            == answers_to_bytes(of_track(told, track))
+        }
+
+    def of_tracks(self, tracks: Collection[str]) -> Record:
+        """Return the record without what is about other tracks, or about all of them together."""
+        contests = tuple(each for each in self.record.contests if each.track in tracks)
+        return self.record.model_copy(update={"rerun": None, "secret": None, "contests": contests})
+
+    def _found(self, track: str) -> Found:
+        scores = [each for each in self.record.scores if each.track == track]
+        people = self.people[self.people["track"] == track]
+        held = people.filter(regex=f"^{HELD}")  # without the families of other tracks
+        return Found(scores, people.drop(columns=held.columns[held.isna().all()]))
+
+
+def known_of(entry: str | Path, records: str | Path | None = None) -> Known | None:
+    """Return what is known of an entry as it is; None without a record that is about it."""
+    handed = read_entry(Path(entry))
+    folder = Path(records) if records is not None else records_beside(handed.folder)
+    told, record = checked_answers(handed), record_about(handed, folder)
+    return None if record is None else Known(record, read_people(folder / record.name), told)
+
+
 def verify(
     entry: str | Path,
     *,
     rerun: bool = False,
     python: str = sys.executable,
     key: bytes | None = None,
+    known: Known | None = None,
     records: str | Path | None = None,
     setting: Setting | None = None,
 ) -> Verified:
@@ -91,24 +145,29 @@ def verify(
         The interpreter that runs it, of an environment that has the method; this one by default.
     key
         The key of the secret bank, to also test the answers on it.
+    known
+        What is known of the entry before tracks were added to it. It stands for the tracks whose
+        answers are still the same. A second run and the secret bank are of all tracks of an entry,
+        so they are not taken over.
     records
         The keeper's folder of records; by default `records`, beside the folder of entries.
     """
     setting = setting if setting is not None else Setting()
     handed = read_entry(Path(entry))
-    told = _checked_answers(handed)
+    told = checked_answers(handed)
     tracks = [find_track(name) for name in handed.entry.tracks]
     if key is not None:
         _check_key(key)
     folder = Path(records) if records is not None else records_beside(handed.folder)
-    scores: list[Score] = []
-    people: list[pd.DataFrame] = []
-    for run, _ in _judged(handed, tracks, told, setting):
-        found, who = scores_of(run.results, run.cells, handed.entry.name)
-        scores += found
-        people.append(who)
+    same = {} if known is None else known.still_true(told)
+    others = [track for track in tracks if track.name not in same]
+    found = {**same, **_recomputed(handed, others, told, setting)}
+    scores = [each for track in tracks for each in found[track.name].scores]
+    people = pd.concat([found[track.name].people for track in tracks], ignore_index=True)
     _check_claims(handed.entry, scores)
     earlier = record_about(handed, folder)
+    if earlier is None and known is not None:
+        earlier = known.of_tracks(same)
     again = earlier.rerun if earlier is not None else None
     if rerun:
         again = _run_again(handed, told, setting, python)
@@ -135,9 +194,8 @@ def verify(
         scores=tuple(scores),
         secret=secret,
     )
-    told_of = pd.concat(people, ignore_index=True)
-    write_record(folder / record.name, record, told_of)
-    return Verified(record, told_of, folder / record.name)
+    write_record(folder / record.name, record, people)
+    return Verified(record, people, folder / record.name)
 
 
 def judge_together(entries: Sequence[str | Path], track: str, setting: Setting) -> None:
@@ -169,7 +227,7 @@ def record_about(handed: Handed, folder: Path) -> Record | None:
     return record if about and record.benchmark == VERSION else None
 
 
-def _checked_answers(handed: Handed) -> dict[Cell, Told]:
+def checked_answers(handed: Handed) -> dict[Cell, Told]:
     """Return the answers of an entry that is of this version, and not edited since."""
     entry, path = handed.entry, handed.folder / ANSWERS
     if entry.benchmark != VERSION:
@@ -197,6 +255,22 @@ def _checked_answers(handed: Handed) -> dict[Cell, Told]:
             if cell not in told:
                 raise InputError(f"{path}: {cell}: nobody is answered; expected everybody")
     return told
+
+
+def _recomputed(
+    handed: Handed, tracks: Sequence[Track], told: Mapping[Cell, Told], setting: Setting
+) -> dict[str, Found]:
+    """Return what comes of putting answers to the changed models, by track."""
+    parts: dict[str, list[Found]] = {track.name: [] for track in tracks}
+    for run, track in _judged(handed, tracks, told, setting):
+        parts[track.name].append(Found(*scores_of(run.results, run.cells, handed.entry.name)))
+    return {
+        name: Found(
+            [score for each in found for score in each.scores],
+            pd.concat([each.people for each in found], ignore_index=True),
+        )
+        for name, found in parts.items()
+    }
 
 
 def _judged(
