@@ -248,7 +248,7 @@ def test_runs_of_earlier_versions_open(copy: Path) -> None:
     results = Results(copy)
     assert results.inventory.complete and results.manifest.judged is None
     assert MODEL not in build_tables(results)
-    assert results.as_dict()["judged"] == "" and str(results).startswith("Nothing was said")
+    assert results.as_dict()["judged"] == "" and "Nothing was said" in str(results)
     assert results.report().exists()
 
 

@@ -36,7 +36,7 @@ def test_every_built_in_reference_has_a_name() -> None:
 
 def test_what_really_happened_has_a_name_too() -> None:
     assert family_name("successor") == "Successor"
-    assert family_label("successor").short == "next"
+    assert family_label("successor").short == "succ."
 
 
 def test_a_method_of_ones_own_is_called_by_its_label(monkeypatch: pytest.MonkeyPatch) -> None:
