@@ -80,7 +80,7 @@ EXPECTED = {
         "Report: next-year/report/index.html",
         "Monatliches Einkommen von",
         "changed models accept that",
-        "10 letters, 10 of them with advice (by robx-balanced), in german-letters",
+        "10 letters, 10 of them with advice (by robx-balanced: 9, kdtree: 1), in german-letters",
     ],
     "gate.md": [
         "pass         advice survives a retrain: ",
